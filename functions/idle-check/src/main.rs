@@ -1,0 +1,15 @@
+//! The idle check: every five minutes it looks at every node, stops what is idle and starts what an unmet wake still wants.
+
+mod handler;
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use reveille::aws::Controller;
+use reveille::telemetry;
+use serde_json::Value;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    telemetry::start_logging();
+    let controller = &Controller::start().await.inspect_err(|faults| tracing::error!("{faults}"))?;
+    run(service_fn(move |event: LambdaEvent<Value>| handler::handle(controller, event))).await
+}

@@ -1,0 +1,63 @@
+//! Which of the three events this is.
+
+use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
+use serde_json::Value;
+
+/// What woke the function.
+pub(crate) enum Event {
+    /// A request to the function URL.
+    Request(Box<LambdaFunctionUrlRequest>),
+    /// The `awslogs.data` of a subscription batch.
+    LogBatch(String),
+    /// EC2 says that a node is stopped.
+    NodeStopped,
+    /// EC2 says something that changes nothing here.
+    OtherState(String),
+}
+
+/// Names what is wrong with the event, and never repeats its contents.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EventFault(pub(crate) String);
+
+impl std::fmt::Display for EventFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "event: {}", self.0)
+    }
+}
+
+impl std::error::Error for EventFault {}
+
+impl Event {
+    /// Tells the event by its own marks.
+    ///
+    /// # Errors
+    /// Names the field that is missing or of the wrong kind.
+    pub(crate) fn read(event: Value) -> Result<Self, EventFault> {
+        if let Some(logs) = event.get("awslogs") {
+            let data = logs.get("data").and_then(Value::as_str);
+            return data.map(|data| Self::LogBatch(data.to_owned())).ok_or_else(|| fault("awslogs.data: not a string"));
+        }
+        if event.pointer("/requestContext/http").is_some() {
+            let request = serde_json::from_value(event);
+            return request.map(|request| Self::Request(Box::new(request))).map_err(|error| {
+                // The classification is enough; serde's text may quote what a caller sent.
+                fault(&format!("requestContext: not a function-URL request of payload 2.0 ({:?})", error.classify()))
+            });
+        }
+        if event.get("detail-type").and_then(Value::as_str) == Some("EC2 Instance State-change Notification") {
+            let state = event.pointer("/detail/state").and_then(Value::as_str);
+            return match state {
+                Some("stopped") => Ok(Self::NodeStopped),
+                Some(other) => Ok(Self::OtherState(other.to_owned())),
+                None => Err(fault("detail.state: not a string")),
+            };
+        }
+        Err(fault(
+            "neither a function-URL request (requestContext.http), nor a log batch (awslogs), nor an EC2 state change (detail-type)",
+        ))
+    }
+}
+
+fn fault(what: &str) -> EventFault {
+    EventFault(what.to_owned())
+}

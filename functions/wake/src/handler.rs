@@ -1,0 +1,111 @@
+//! Parse the event, run, answer.
+
+use crate::event::{Event, EventFault};
+use crate::http::{self, Ask};
+use lambda_runtime::{Error, LambdaEvent};
+use reveille::aws::Controller;
+use reveille::domain::WakeSource;
+use reveille::log_batch::{self, Batch, Outcome as BatchOutcome};
+use reveille::run::{Cause, Context, Outcome, Target, WakeRun, WakeWish};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// A batch of at most 1 MB arrives; inflated it may be much more. Lines are read as a stream, so this bounds the time, and
+/// the memory of one absurd line.
+const MOST_INFLATED_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Handles one event.
+///
+/// # Errors
+/// The event is malformed, or the run could not do its job and no caller waits for an answer: Lambda tries such an event
+/// again and the failure shows in the function's error metric. A caller at the function URL always gets an HTTP answer.
+pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
+    let started = Instant::now();
+    let context = controller.context(&event.context.request_id, event.context.deadline).await?;
+    match Event::read(event.payload)? {
+        Event::Request(request) => match http::read(&controller.config, &request) {
+            Ok(Ask::Wake(target)) => {
+                let wish = WakeWish { target, source: WakeSource::Prewarm };
+                let outcome = drive(controller, context, Cause::Wishes(vec![wish]), started).await;
+                Ok(http::answer(&outcome))
+            }
+            Ok(Ask::Status(target)) => {
+                let outcome = drive(controller, context, Cause::Status(target), started).await;
+                Ok(http::answer(&outcome))
+            }
+            Err(refusal) => {
+                tracing::info!(status = %refusal["statusCode"], "request refused");
+                Ok(refusal)
+            }
+        },
+        Event::LogBatch(data) => log_lines(controller, context, &data, started).await,
+        Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, started).await),
+        Event::OtherState(state) => Ok(json!({ "ignored_state": state })),
+    }
+}
+
+async fn drive(controller: &Controller, context: Context, cause: Cause, started: Instant) -> Outcome {
+    let now = context.now;
+    let outcome = controller.aws.drive(&mut WakeRun::new(context, cause)).await;
+    controller.log("wake", now, &outcome, started.elapsed());
+    if let Some(error) = &outcome.blind {
+        tracing::error!(code = %error.code, "{error}");
+    }
+    outcome
+}
+
+fn finish(outcome: Outcome) -> Result<Value, Error> {
+    match outcome.blind {
+        Some(error) => Err(error.into()),
+        None => Ok(json!({ "decided": outcome.decided.len() })),
+    }
+}
+
+async fn log_lines(controller: &Controller, context: Context, data: &str, started: Instant) -> Result<Value, Error> {
+    // A line older than the idle time is nobody waiting: a batch that was delivered late wakes nothing.
+    let oldest = context.now - context.policy.idle;
+    let filter = |group: &str| controller.config.pool_of_log_group(group).map(|(_, filter)| filter);
+    let batch =
+        log_batch::read(data, MOST_INFLATED_BYTES, oldest, filter).map_err(|fault| EventFault(fault.to_string()))?;
+    note(&batch, context.now);
+    let Some(source) = source(&batch) else { return Ok(json!({ "woken": false })) };
+    let group = batch.log_group.as_deref().unwrap_or_default();
+    let Some((pool, _)) = controller.config.pool_of_log_group(group) else { return Ok(json!({ "woken": false })) };
+    let wish = WakeWish { target: Target::Pool(pool.clone()), source };
+    finish(drive(controller, context, Cause::Wishes(vec![wish]), started).await)
+}
+
+fn source(batch: &Batch) -> Option<WakeSource> {
+    match batch.outcome {
+        BatchOutcome::Woken(_) => Some(WakeSource::LogLine),
+        BatchOutcome::TooLarge => Some(WakeSource::UnreadableBatch),
+        BatchOutcome::Quiet | BatchOutcome::Control | BatchOutcome::Ignored => None,
+    }
+}
+
+/// One line a batch, with counts and without the lines themselves; fields are nested, so that no reader takes this line
+/// for a request (field case 35).
+fn note(batch: &Batch, now: chrono::DateTime<chrono::Utc>) {
+    let noise: serde_json::Map<String, Value> =
+        batch.counts.noise.iter().map(|(reason, count)| (reason.as_str().to_owned(), json!(count))).collect();
+    let line = json!({ "batch": {
+        "at": now,
+        "log_group": batch.log_group,
+        "outcome": match &batch.outcome {
+            BatchOutcome::Woken(_) => "woken",
+            BatchOutcome::Quiet => "quiet",
+            BatchOutcome::Control => "control",
+            BatchOutcome::Ignored => "ignored_log_group",
+            BatchOutcome::TooLarge => "too_large",
+        },
+        "lines": batch.counts.read,
+        "noise": noise,
+        "unread": batch.counts.unread,
+        "late": batch.counts.late,
+        "unread_sample": batch.unread_sample,
+    }});
+    println!("{line}");
+    if matches!(batch.outcome, BatchOutcome::Ignored) {
+        tracing::warn!(log_group = ?batch.log_group, "no pool is woken by this log group; is the subscription right?");
+    }
+}

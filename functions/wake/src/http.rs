@@ -1,0 +1,183 @@
+//! The HTTP face: what a request asks for, and how a run's answer looks to the caller.
+
+use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reveille::config::Config;
+use reveille::decide::Reason;
+use reveille::domain::PoolName;
+use reveille::run::{Outcome, PoolAnswer, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A body is a few names; more is a mistake or an attack.
+const LONGEST_BODY: usize = 4096;
+
+/// What a caller asks for.
+pub(crate) enum Ask {
+    /// `POST /wake`.
+    Wake(Target),
+    /// `GET /status`.
+    Status(Target),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WakeBody {
+    pool: Option<String>,
+    node: Option<String>,
+}
+
+/// Reads the request; a refusal is already an answer.
+pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Result<Ask, Value> {
+    let http = &request.request_context.http;
+    let path = request.raw_path.as_deref().or(http.path.as_deref()).unwrap_or("/").trim_end_matches('/');
+    let method = http.method.as_deref().unwrap_or_default();
+    match (path, method) {
+        ("/wake", "POST") => Ok(Ask::Wake(target(config, wake_body(request)?)?)),
+        ("/status", "GET") => Ok(Ask::Status(target(config, status_query(request))?)),
+        ("/wake" | "/status", _) => Err(problem(405, "method", "POST /wake or GET /status")),
+        _ => Err(problem(404, "path", "there is POST /wake and GET /status")),
+    }
+}
+
+/// The body, decoded in one place: function URLs send some content types as base64, a missing one too (field case 34).
+fn wake_body(request: &LambdaFunctionUrlRequest) -> Result<WakeBody, Value> {
+    let Some(body) = request.body.as_deref().filter(|body| !body.is_empty()) else { return Ok(WakeBody::default()) };
+    if body.len() > LONGEST_BODY {
+        return Err(problem(413, "body", "longer than 4096 bytes"));
+    }
+    let bytes = if request.is_base64_encoded {
+        STANDARD.decode(body).map_err(|_| problem(400, "body", "isBase64Encoded is set, and it is not base64"))?
+    } else {
+        body.as_bytes().to_vec()
+    };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(WakeBody::default());
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|_| problem(400, "body", "must be empty or a JSON object with `pool` or `node`, each a string"))
+}
+
+fn status_query(request: &LambdaFunctionUrlRequest) -> WakeBody {
+    let named = |name: &str| request.query_string_parameters.get(name).cloned().filter(|value| !value.is_empty());
+    WakeBody { pool: named("pool"), node: named("node") }
+}
+
+fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
+    match (body.node, body.pool) {
+        (Some(_), Some(_)) => Err(problem(400, "body", "`pool` and `node` exclude each other")),
+        (Some(node), None) if node.is_empty() || node.len() > 256 => {
+            Err(problem(400, "node", "must have 1 to 256 characters"))
+        }
+        (Some(node), None) => Ok(Target::Node(node)),
+        (None, Some(pool)) => match PoolName::new(pool) {
+            Ok(pool) if config.pools.contains_key(&pool) => Ok(Target::Pool(pool)),
+            Ok(_) => Err(problem(404, "pool", "no pool of this name is configured")),
+            Err(fault) => Err(problem(400, "pool", &fault.to_string())),
+        },
+        (None, None) => config
+            .default_pool
+            .clone()
+            .map(Target::Pool)
+            .ok_or_else(|| problem(400, "pool", "there are several pools and no default: name one")),
+    }
+}
+
+/// A refusal in the form of RFC 9457. It names the field and never repeats what was sent.
+pub(crate) fn problem(status: u16, field: &str, detail: &str) -> Value {
+    reply(
+        status,
+        "application/problem+json",
+        None,
+        &json!({ "status": status, "title": title(status), "field": field, "detail": detail }),
+    )
+}
+
+fn title(status: u16) -> &'static str {
+    match status {
+        400 => "malformed request",
+        404 => "not found",
+        405 => "method not allowed",
+        413 => "body too long",
+        _ => "cannot serve now",
+    }
+}
+
+/// The answer to a run's caller.
+pub(crate) fn answer(outcome: &Outcome) -> Value {
+    if outcome.not_found.is_some() {
+        return problem(404, "node", "no node of a configured pool has this Name tag or id");
+    }
+    match outcome.answers.first() {
+        Some(answer) => told(answer),
+        // The demand may be recorded or not; asking again is safe, and where it is the tick starts the node.
+        None => {
+            let code = outcome.blind.as_ref().map_or("Unknown", |error| error.code.as_str());
+            let body = json!({ "state": "unknown", "reason": "cannot_look", "code": code, "retry_after_seconds": 10 });
+            reply(503, "application/json", Some(10), &body)
+        }
+    }
+}
+
+fn told(answer: &PoolAnswer) -> Value {
+    let (status, state, retry) = face(answer);
+    let body = json!({
+        "state": state,
+        "reason": answer.reason,
+        "pool": answer.pool,
+        "node": answer.node,
+        "address": answer.address,
+        "ready_in_seconds": answer.ready_in_seconds,
+        "retry_after_seconds": retry,
+        "fault": answer.fault_code,
+        "fault_since": answer.fault_since,
+    });
+    reply(status, "application/json", retry, &without_nulls(body))
+}
+
+/// Status code, state and Retry-After of each reason. 200 is ready and nothing else is.
+fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
+    match answer.reason {
+        Reason::AlreadyReady => (200, "ready", None),
+        Reason::AlreadyStarting => (202, "starting", Some(5)),
+        Reason::StoppingWillStart => (202, "stopping_will_start", Some(10)),
+        // A status look at a node that is wanted and that the next run starts.
+        Reason::Wanted | Reason::StartUnresolved | Reason::StopUnresolved => (202, "will_start", Some(5)),
+        Reason::CoolingDown => (503, "no_capacity_or_fault", answer.retry_after_seconds.or(Some(60))),
+        Reason::NoNode => (503, "no_node", Some(300)),
+        Reason::NotWanted => (503, "asleep", None),
+        // The answers of the idle question never reach a caller.
+        Reason::Terminated
+        | Reason::Asleep
+        | Reason::StillPending
+        | Reason::HangsInStopping
+        | Reason::GoingDown
+        | Reason::StopHadNoEffect
+        | Reason::BootGrace
+        | Reason::SignalsUnknown
+        | Reason::OpenCall
+        | Reason::RecentWake
+        | Reason::RecentUse
+        | Reason::RecentStart
+        | Reason::StopRefused
+        | Reason::FirstReading
+        | Reason::ReadingsTooClose
+        | Reason::Idle => (503, "unknown", Some(10)),
+    }
+}
+
+fn without_nulls(mut body: Value) -> Value {
+    if let Some(fields) = body.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    body
+}
+
+fn reply(status: u16, kind: &str, retry_after: Option<i64>, body: &Value) -> Value {
+    let mut headers = json!({ "content-type": kind, "cache-control": "no-store" });
+    if let Some(seconds) = retry_after {
+        headers["retry-after"] = json!(seconds.to_string());
+    }
+    json!({ "statusCode": status, "headers": headers, "body": body.to_string(), "isBase64Encoded": false })
+}

@@ -1,0 +1,17 @@
+//! Wake: a pre-warm call, a batch of request-log lines or a state-change event; several may come at once, one START goes out.
+
+mod event;
+mod handler;
+mod http;
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use reveille::aws::Controller;
+use reveille::telemetry;
+use serde_json::Value;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    telemetry::start_logging();
+    let controller = &Controller::start().await.inspect_err(|faults| tracing::error!("{faults}"))?;
+    run(service_fn(move |event: LambdaEvent<Value>| handler::handle(controller, event))).await
+}

@@ -1,0 +1,383 @@
+//! Decides whether a request wakes a node.
+
+use super::RequestLine;
+use serde::Deserialize;
+use std::ops::RangeInclusive;
+
+/// Methods of calls. HEAD and OPTIONS only ask whether somebody is there (field case 21).
+const DEFAULT_METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const NEVER_A_CALL: [&str; 2] = ["HEAD", "OPTIONS"];
+
+/// 101 opens a stream; 499 is a caller who gave up waiting; 502-504 is what a front answers for a sleeping node. Other
+/// 4xx are strangers at the door (field case 20): a node they could wake runs all day.
+const DEFAULT_STATUSES: [&str; 4] = ["101", "200-299", "499", "502-504"];
+
+/// What probes call themselves, in small letters. A part of a name is enough.
+#[rustfmt::skip]
+const HEALTH_CHECKS: [&str; 41] = [
+    // Load balancers, orchestrators, DNS.
+    "elb-healthchecker", "kube-probe", "googlehc", "amazon-route53-health-check-service", "envoy/hc",
+    "load balancer agent", "edge health probe", "azure traffic manager", "cloudflare-traffic-manager",
+    "healthcheck", "health-check", "health check",
+    // Monitors; "uptime" alone covers UptimeRobot, Uptime-Kuma, Better Uptime, Uptime.com and their like.
+    "uptime", "pingdom", "statuscake", "site24x7", "nodeping", "updown.io", "freshping", "hetrixtools", "checkly",
+    "catchpoint", "cloudwatchsynthetics", "newrelicpinger", "newrelic-synthetics", "datadog", "dynatrace synthetic",
+    "montastic", "monitis", "jetmon", "prtg", "gatus",
+    // Self-hosted.
+    "check_http", "nagios", "icinga", "zabbix", "blackbox", "prometheus", "grafana-synthetic", "wormly",
+    "hetzner-monitor",
+];
+
+/// What crawlers and feed readers call themselves, in small letters, beside the names that end in "bot".
+#[rustfmt::skip]
+const CRAWLERS: [&str; 28] = [
+    "crawl", "spider", "slurp", "archiver", "facebookexternalhit", "bingpreview", "google favicon", "yandeximages",
+    "mediapartners-google", "siteexplorer", "whatsapp/", "embedly",
+    "feedfetcher", "feed fetcher", "feedparser", "feed parser", "simplepie", "feedburner", "feedbin",
+    "feedly", "newsblur", "inoreader", "tt-rss",
+    // Scanners that say who they are.
+    "censys", "zgrab", "masscan", "nuclei", "internet-measurement",
+];
+
+/// A filter as it is configured.
+///
+/// ```json
+/// {"paths": ["/v1/"], "methods": ["GET", "POST"], "statuses": ["200-299", "499"], "ignore_agents": ["acme-probe"]}
+/// ```
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterSpec {
+    /// Beginnings of paths that are calls; one at least, each with a leading `/`. Compared as they are: `/v1` also takes
+    /// `/v1beta`, `/v1/` does not take `/v1`.
+    pub paths: Vec<String>,
+    /// Methods that are calls; default GET, POST, PUT, PATCH and DELETE. HEAD and OPTIONS are refused.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
+    /// Statuses, or ranges with both ends included, that are calls; default 101, 200-299, 499, 502-504.
+    #[serde(default)]
+    pub statuses: Option<Vec<String>>,
+    /// Parts of the names of user agents that are not calls, in any case; added to those that are known.
+    #[serde(default)]
+    pub ignore_agents: Vec<String>,
+}
+
+/// What is wrong with a [`FilterSpec`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterFault {
+    /// A list without an entry, which would never wake anything.
+    #[error("{field}: empty, nothing would ever wake the node")]
+    Empty {
+        /// Field of the spec.
+        field: &'static str,
+    },
+    /// A path that no path of a request can begin with.
+    #[error("paths: {value:?} has no leading / or has a query")]
+    Path {
+        /// The entry as written.
+        value: String,
+    },
+    /// A word that is no method, or HEAD or OPTIONS, which never count.
+    #[error("methods: {value:?} is not a method that can be a call")]
+    Method {
+        /// The entry as written.
+        value: String,
+    },
+    /// Neither a status of 100 to 599 nor a range from a lower to a higher one.
+    #[error("statuses: {value:?} is not a status such as \"499\" or a range such as \"200-299\"")]
+    Status {
+        /// The entry as written.
+        value: String,
+    },
+    /// A blank agent, which would match every call.
+    #[error("ignore_agents: {value:?} would match every agent")]
+    Agent {
+        /// The entry as written.
+        value: String,
+    },
+}
+
+/// Says which requests wake a node. A value of this type is valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    paths: Vec<String>,
+    methods: Vec<String>,
+    statuses: Vec<RangeInclusive<u16>>,
+    ignore_agents: Vec<String>,
+}
+
+/// What a request means for the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// A call: the node is wanted.
+    Wakes,
+    /// Not a call, and why.
+    Noise(NoiseReason),
+}
+
+/// Why a request does not wake; the first that applies, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoiseReason {
+    /// The agent is a known health check or monitor.
+    HealthCheck,
+    /// The agent calls itself a bot, crawler or feed reader. A program of one's own that does so has to be renamed.
+    Crawler,
+    /// The agent is one of `ignore_agents`.
+    Agent,
+    /// The method is not one of `methods`, or no HTTP request was sent.
+    Method,
+    /// The path begins with none of `paths`.
+    Path,
+    /// The status is not one of `statuses`, or none was written.
+    Status,
+}
+
+impl NoiseReason {
+    /// Name in logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoiseReason::HealthCheck => "health_check",
+            NoiseReason::Crawler => "crawler",
+            NoiseReason::Agent => "agent",
+            NoiseReason::Method => "method",
+            NoiseReason::Path => "path",
+            NoiseReason::Status => "status",
+        }
+    }
+}
+
+impl Filter {
+    /// Checks a spec and makes a filter of it.
+    ///
+    /// # Errors
+    /// The first entry that is wrong, named with its field.
+    pub fn new(spec: FilterSpec) -> Result<Filter, FilterFault> {
+        let methods = spec.methods.unwrap_or_else(|| DEFAULT_METHODS.map(str::to_owned).to_vec());
+        let statuses = spec.statuses.unwrap_or_else(|| DEFAULT_STATUSES.map(str::to_owned).to_vec());
+        Ok(Filter {
+            paths: each("paths", spec.paths, path)?,
+            methods: each("methods", methods, method)?,
+            statuses: each("statuses", statuses, status)?,
+            ignore_agents: spec.ignore_agents.into_iter().map(agent).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Says whether a request wakes. In doubt it does not: a status that was not written is noise.
+    pub fn judge(&self, line: &RequestLine) -> Verdict {
+        let agent = line.agent.as_deref().unwrap_or_default().to_lowercase();
+        if names_any(&agent, HEALTH_CHECKS) {
+            return Verdict::Noise(NoiseReason::HealthCheck);
+        }
+        if names_any(&agent, CRAWLERS) || names_bot(&agent) {
+            return Verdict::Noise(NoiseReason::Crawler);
+        }
+        if names_any(&agent, &self.ignore_agents) {
+            return Verdict::Noise(NoiseReason::Agent);
+        }
+        if !self.methods.contains(&line.method) {
+            return Verdict::Noise(NoiseReason::Method);
+        }
+        if !self.paths.iter().any(|prefix| line.path.starts_with(prefix)) {
+            return Verdict::Noise(NoiseReason::Path);
+        }
+        if !line.status.is_some_and(|status| self.statuses.iter().any(|range| range.contains(&status))) {
+            return Verdict::Noise(NoiseReason::Status);
+        }
+        Verdict::Wakes
+    }
+}
+
+fn names_any(agent: &str, parts: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
+    parts.into_iter().any(|part| agent.contains(part.as_ref()))
+}
+
+/// A word that ends in "bot" or "bots": Googlebot/2.1, archive.org_bot; not botocore, nor the phones of Cubot.
+fn names_bot(agent: &str) -> bool {
+    agent.match_indices("bot").any(|(start, _)| {
+        let after = agent[start + 3..].trim_start_matches('s');
+        !after.starts_with(char::is_alphanumeric) && !agent[..start].ends_with("cu")
+    })
+}
+
+fn each<T>(
+    field: &'static str,
+    values: Vec<String>,
+    check: fn(String) -> Result<T, FilterFault>,
+) -> Result<Vec<T>, FilterFault> {
+    if values.is_empty() {
+        return Err(FilterFault::Empty { field });
+    }
+    values.into_iter().map(check).collect()
+}
+
+fn path(value: String) -> Result<String, FilterFault> {
+    let can_match = value.starts_with('/') && !value.contains(['?', '#']);
+    if can_match { Ok(value) } else { Err(FilterFault::Path { value }) }
+}
+
+fn method(value: String) -> Result<String, FilterFault> {
+    match super::method_of(&value) {
+        Some(method) if !NEVER_A_CALL.contains(&method.as_str()) => Ok(method),
+        _ => Err(FilterFault::Method { value }),
+    }
+}
+
+fn status(value: String) -> Result<RangeInclusive<u16>, FilterFault> {
+    let (low, high) = value.split_once('-').unwrap_or((&value, &value));
+    match (low.trim().parse(), high.trim().parse()) {
+        (Ok(low), Ok(high)) if 100 <= low && low <= high && high <= 599 => Ok(low..=high),
+        _ => Err(FilterFault::Status { value }),
+    }
+}
+
+fn agent(value: String) -> Result<String, FilterFault> {
+    if value.trim().is_empty() { Err(FilterFault::Agent { value }) } else { Ok(value.trim().to_lowercase()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access_log::read;
+
+    fn filter(spec: &str) -> Filter {
+        Filter::new(serde_json::from_str(spec).unwrap()).unwrap()
+    }
+
+    fn strict() -> Filter {
+        filter(r#"{"paths": ["/v1/"], "ignore_agents": ["Acme-Probe"]}"#)
+    }
+
+    fn verdict(request: &str, status: &str, agent: &str) -> Verdict {
+        let line = format!(r#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "{request}" {status} 5 "-" "{agent}""#);
+        strict().judge(&read(line.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_call_wakes() {
+        let rows = [
+            ("GET /v1/models HTTP/1.1", "200", "curl/8.5"),
+            ("POST /v1/chat?key=a HTTP/2.0", "201", "-"),
+            ("GET /v1/stream HTTP/1.1", "101", "Mozilla/5.0"),
+            ("POST /v1/chat HTTP/1.1", "499", "python-requests/2.31"),
+            ("POST /v1/chat HTTP/1.1", "502", "Boto3/1.34 Botocore/1.34"),
+            ("POST /v1/chat HTTP/1.1", "504", "Mozilla/5.0 (Linux; Android 13; CUBOT P80)"),
+            ("DELETE http://h.example/v1/x HTTP/1.1", "204", "a"),
+        ];
+        for (request, status, agent) in rows {
+            assert_eq!(verdict(request, status, agent), Verdict::Wakes, "{request} {status} {agent}");
+        }
+    }
+
+    #[test]
+    fn noise_names_its_reason() {
+        let call = "GET /v1/models HTTP/1.1";
+        let rows = [
+            (call, "200", "kube-probe/1.30", NoiseReason::HealthCheck),
+            (
+                call,
+                "200",
+                "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+                NoiseReason::HealthCheck,
+            ),
+            (call, "200", "PINGDOM.com_bot_version_1.4", NoiseReason::HealthCheck),
+            (call, "200", "Blackbox Exporter/0.25.0", NoiseReason::HealthCheck),
+            (
+                call,
+                "200",
+                "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+                NoiseReason::Crawler,
+            ),
+            (call, "200", "Mozilla/5.0 (compatible; archive.org_bot)", NoiseReason::Crawler),
+            (call, "200", "Feedbin - 1 subscribers", NoiseReason::Crawler),
+            (call, "200", "ACME-probe/2", NoiseReason::Agent),
+            ("HEAD /v1/models HTTP/1.1", "200", "a", NoiseReason::Method),
+            ("OPTIONS /v1/models HTTP/1.1", "204", "a", NoiseReason::Method),
+            (r"\x16\x03\x01", "400", "-", NoiseReason::Method),
+            ("GET /v1 HTTP/1.1", "200", "a", NoiseReason::Path),
+            ("GET /x?/v1/ HTTP/1.1", "200", "a", NoiseReason::Path),
+            (call, "401", "a", NoiseReason::Status),
+            (call, "301", "a", NoiseReason::Status),
+            (call, "500", "a", NoiseReason::Status),
+            (call, "-", "a", NoiseReason::Status),
+        ];
+        for (request, status, agent, reason) in rows {
+            assert_eq!(verdict(request, status, agent), Verdict::Noise(reason), "{request} {status} {agent}");
+        }
+    }
+
+    #[test]
+    fn case_20_strangers_do_not_wake() {
+        let rows = [
+            ("GET /.env HTTP/1.1", "404"),
+            ("GET /wp-login.php HTTP/1.1", "404"),
+            ("HEAD / HTTP/1.1", "301"),
+            ("GET http://203.0.113.9/ HTTP/1.1", "400"),
+            ("GET /v1/../../etc/passwd HTTP/1.1", "400"),
+            ("POST /v1/chat HTTP/1.1", "403"),
+            ("CONNECT example.org:443 HTTP/1.1", "405"),
+            ("GET / HTTP/1.1", "200"),
+        ];
+        for (request, status) in rows {
+            assert_ne!(verdict(request, status, "Mozilla/5.0"), Verdict::Wakes, "{request} {status}");
+        }
+    }
+
+    #[test]
+    fn case_21_status_pings_do_not_wake() {
+        let everything = filter(r#"{"paths": ["/"]}"#);
+        let rows = [
+            ("GET /healthz HTTP/1.1", "ELB-HealthChecker/2.0", NoiseReason::HealthCheck),
+            ("HEAD / HTTP/1.1", "UptimeMonitor", NoiseReason::HealthCheck),
+            ("HEAD /status HTTP/1.1", "curl/8.5", NoiseReason::Method),
+        ];
+        for (request, agent, reason) in rows {
+            let line = format!(r#"h - - [30/Nov/2026:09:00:00 +0000] "{request}" 200 5 "-" "{agent}""#);
+            let verdict = everything.judge(&read(line.as_bytes()).unwrap());
+            assert_eq!(verdict, Verdict::Noise(reason), "{request} {agent}");
+        }
+    }
+
+    #[test]
+    fn configured_lists_replace_the_defaults() {
+        let filter = filter(r#"{"paths": ["/a"], "methods": ["post"], "statuses": ["401", "300-302"]}"#);
+        let judge = |line: &str| filter.judge(&read(line.as_bytes()).unwrap());
+        assert_eq!(judge(r#""POST /a HTTP/1.1" 302 0"#), Verdict::Wakes);
+        assert_eq!(judge(r#""POST /a HTTP/1.1" 401 0"#), Verdict::Wakes);
+        assert_eq!(judge(r#""POST /a HTTP/1.1" 200 0"#), Verdict::Noise(NoiseReason::Status));
+        assert_eq!(judge(r#""GET /a HTTP/1.1" 302 0"#), Verdict::Noise(NoiseReason::Method));
+    }
+
+    #[test]
+    fn a_wrong_spec_is_refused_and_named() {
+        let rows = [
+            (r#"{"paths": []}"#, "paths: empty, nothing would ever wake the node"),
+            (r#"{"paths": ["v1"]}"#, r#"paths: "v1" has no leading / or has a query"#),
+            (r#"{"paths": ["/v1?a"]}"#, r#"paths: "/v1?a" has no leading / or has a query"#),
+            (r#"{"paths": ["/"], "methods": []}"#, "methods: empty, nothing would ever wake the node"),
+            (r#"{"paths": ["/"], "methods": ["head"]}"#, r#"methods: "head" is not a method that can be a call"#),
+            (r#"{"paths": ["/"], "methods": ["G T"]}"#, r#"methods: "G T" is not a method that can be a call"#),
+            (
+                r#"{"paths": ["/"], "statuses": ["2xx"]}"#,
+                r#"statuses: "2xx" is not a status such as "499" or a range such as "200-299""#,
+            ),
+            (
+                r#"{"paths": ["/"], "statuses": ["299-200"]}"#,
+                r#"statuses: "299-200" is not a status such as "499" or a range such as "200-299""#,
+            ),
+            (
+                r#"{"paths": ["/"], "statuses": ["200-999"]}"#,
+                r#"statuses: "200-999" is not a status such as "499" or a range such as "200-299""#,
+            ),
+            (r#"{"paths": ["/"], "ignore_agents": [" "]}"#, r#"ignore_agents: " " would match every agent"#),
+        ];
+        for (spec, message) in rows {
+            let fault = Filter::new(serde_json::from_str(spec).unwrap()).unwrap_err();
+            assert_eq!(fault.to_string(), message, "{spec}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        assert!(serde_json::from_str::<FilterSpec>(r#"{"paths": ["/"], "path": "/"}"#).is_err());
+        assert!(serde_json::from_str::<FilterSpec>("{}").is_err());
+    }
+}

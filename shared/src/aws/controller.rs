@@ -1,0 +1,64 @@
+//! What every function has at hand: configuration, clients and the clock.
+
+use super::{Aws, Clock, ClockFault};
+use crate::config::{Config, ConfigFaults};
+use crate::domain::{Instant, RunId};
+use crate::run::{Context, Outcome};
+use crate::telemetry;
+use chrono::TimeDelta;
+use std::io::Write as _;
+use std::time::Duration;
+
+/// A function's standing parts, made once a cold start.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    /// The valid configuration.
+    pub config: Config,
+    /// The executor.
+    pub aws: Aws,
+    clock: Clock,
+}
+
+impl Controller {
+    /// Reads the environment and makes the clients.
+    ///
+    /// # Errors
+    /// Every fault of the configuration at once.
+    pub async fn start() -> Result<Self, ConfigFaults> {
+        let config = Config::from_env()?;
+        let aws = Aws::new(&config).await;
+        Ok(Self { aws, clock: Clock::new(config.clock_url.as_deref()), config })
+    }
+
+    /// The context of one run.
+    ///
+    /// # Errors
+    /// The virtual clock does not answer.
+    pub async fn context(&self, request_id: &str, deadline_ms: u64) -> Result<Context, ClockFault> {
+        Ok(Context {
+            run: RunId(request_id.to_owned()),
+            now: self.clock.now().await?,
+            time_out: time_left(deadline_ms),
+            policy: self.config.policy.clone(),
+            pools: self.config.signals(),
+        })
+    }
+
+    /// Writes the lines of one run to the log.
+    pub fn log(&self, function: &str, now: Instant, outcome: &Outcome, took: Duration) {
+        let mut out = std::io::stdout().lock();
+        for line in telemetry::lines(function, now, outcome, took) {
+            // A log that cannot be written has nobody to be told.
+            let _ = writeln!(out, "{line}");
+        }
+        for error in &outcome.failed {
+            tracing::warn!(code = %error.code, class = ?error.class, "{error}");
+        }
+    }
+}
+
+/// The time to the deadline, by the real clock; a call sent now is not in flight after it.
+fn time_left(deadline_ms: u64) -> TimeDelta {
+    let deadline = i64::try_from(deadline_ms).ok().and_then(Instant::from_timestamp_millis);
+    deadline.map_or(TimeDelta::seconds(60), |deadline| (deadline - super::clock::real_now()).max(TimeDelta::zero()))
+}

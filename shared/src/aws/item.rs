@@ -1,0 +1,67 @@
+//! The pool's item: attributes to facts and back.
+
+use crate::domain::{NodeId, NodeRecord, PoolRecord};
+use crate::run::Fact;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+
+pub(super) type Item = HashMap<String, AttributeValue>;
+
+/// Reads an item. An attribute that cannot be read counts as absent and is listed: one bad fact never hides the others
+/// (field case 23).
+pub(super) fn record(item: Item) -> PoolRecord {
+    let mut record = PoolRecord::default();
+    for (name, value) in item {
+        if !read(&mut record, &name, value) {
+            tracing::warn!(attribute = %name, "ledger attribute cannot be read");
+            record.unread.push(name);
+        }
+    }
+    record
+}
+
+fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
+    match name {
+        "pk" | "sk" => true,
+        "demand" => put(&mut record.demand, value),
+        "claims" => put(&mut record.claims, value),
+        "wake" => put(&mut record.wake, value),
+        _ => match name.split_once('#').and_then(|(kind, id)| Some((kind, NodeId::new(id).ok()?))) {
+            Some((kind, id)) => read_fact(record.nodes.entry(id).or_default(), kind, value),
+            None => false,
+        },
+    }
+}
+
+fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {
+    match kind {
+        "wake" => put(&mut node.wake, value),
+        "claim" => put(&mut node.claim, value),
+        "mark" => put(&mut node.mark, value),
+        "ready" => put(&mut node.ready, value),
+        "fault" => put(&mut node.fault, value),
+        "blind" => put(&mut node.blind, value),
+        _ => false,
+    }
+}
+
+fn put<T: DeserializeOwned>(place: &mut T, value: AttributeValue) -> bool {
+    serde_dynamo::from_attribute_value(value).map(|value| *place = value).is_ok()
+}
+
+/// A fact as an attribute.
+pub(super) fn attribute<T: Serialize>(value: &T) -> Result<AttributeValue, serde_dynamo::Error> {
+    serde_dynamo::to_attribute_value(value)
+}
+
+/// The kind of a fact and its value; none to remove it.
+pub(super) fn fact(fact: &Fact) -> Result<(&'static str, Option<AttributeValue>), serde_dynamo::Error> {
+    Ok(match fact {
+        Fact::Mark(mark) => ("mark", mark.as_ref().map(attribute).transpose()?),
+        Fact::Ready(ready) => ("ready", ready.as_ref().map(attribute).transpose()?),
+        Fact::Fault(fault) => ("fault", fault.as_ref().map(attribute).transpose()?),
+        Fact::Blind(blind) => ("blind", blind.as_ref().map(attribute).transpose()?),
+    })
+}

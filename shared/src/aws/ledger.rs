@@ -1,0 +1,253 @@
+//! DynamoDB: the ledger protocol of the design, one expression an operation.
+
+use super::Aws;
+use super::errors::{call_error, malformed};
+use super::item::{Item, attribute, fact, record};
+use crate::domain::{AlertKey, Claim, ClaimAnswer, Fault, Instant, NodeId, PoolName, PoolRecord, RunId, Wake};
+use crate::error::CallError;
+use crate::policy::STALE_LOOK;
+use crate::run::{Claimed, Fact, Permit, fact_name};
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// BatchGetItem takes at most 100 keys.
+const MOST_KEYS: usize = 100;
+/// Keys that DynamoDB did not process are asked for again so often; then the read has failed.
+const MOST_ROUNDS: usize = 5;
+
+fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+fn number(value: impl ToString) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn pool_key(pool: &PoolName) -> Item {
+    Item::from([("pk".to_owned(), text(format!("pool#{pool}"))), ("sk".to_owned(), text("-"))])
+}
+
+impl Aws {
+    fn update(&self, key: Item) -> UpdateItemFluentBuilder {
+        self.dynamodb.update_item().table_name(&self.table).set_key(Some(key))
+    }
+
+    /// One consistent batch read; a pool without an item has an empty record.
+    pub(super) async fn read_ledger(
+        &self,
+        pools: &BTreeSet<PoolName>,
+    ) -> Result<BTreeMap<PoolName, PoolRecord>, CallError> {
+        let mut records: BTreeMap<PoolName, PoolRecord> =
+            pools.iter().map(|pool| (pool.clone(), PoolRecord::default())).collect();
+        let all: Vec<&PoolName> = pools.iter().collect();
+        for chunk in all.chunks(MOST_KEYS) {
+            let mut keys: Vec<Item> = chunk.iter().map(|pool| pool_key(pool)).collect();
+            for round in 0.. {
+                if keys.is_empty() {
+                    break;
+                }
+                if round == MOST_ROUNDS {
+                    return Err(malformed("read ledger", "keys were left unprocessed"));
+                }
+                keys = self.read_batch(keys, &mut records).await?;
+            }
+        }
+        Ok(records)
+    }
+
+    /// Reads these keys into the records; the keys that are left.
+    async fn read_batch(
+        &self,
+        keys: Vec<Item>,
+        records: &mut BTreeMap<PoolName, PoolRecord>,
+    ) -> Result<Vec<Item>, CallError> {
+        let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
+        let wanted = wanted.map_err(|error| malformed("read ledger", error))?;
+        let sent = self.dynamodb.batch_get_item().request_items(&self.table, wanted).send().await;
+        let mut answer = sent.map_err(|error| call_error("read ledger", &error))?;
+        let items = answer.responses.take().unwrap_or_default().remove(&self.table).unwrap_or_default();
+        for item in items {
+            let pk = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix("pool#"));
+            if let Some(pool) = pk.and_then(|pool| PoolName::new(pool).ok()) {
+                records.insert(pool, record(item));
+            }
+        }
+        let left = answer.unprocessed_keys.take().unwrap_or_default().remove(&self.table);
+        Ok(left.map(|left| left.keys).unwrap_or_default())
+    }
+
+    /// Unconditional: demand never loses.
+    pub(super) async fn record_demand(
+        &self,
+        pool: &PoolName,
+        node: Option<&NodeId>,
+        wake: &Wake,
+    ) -> Result<PoolRecord, CallError> {
+        let act = format!("record demand of pool {pool}");
+        let name = node.map_or_else(|| "wake".to_owned(), |node| fact_name("wake", node));
+        let sent = self
+            .update(pool_key(pool))
+            .update_expression("SET #demand = if_not_exists(#demand, :zero) + :one, #wake = :wake")
+            .expression_attribute_names("#demand", "demand")
+            .expression_attribute_names("#wake", name)
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":wake", attribute(wake).map_err(|error| malformed(&act, error))?)
+            .return_values(ReturnValue::AllNew)
+            .send()
+            .await;
+        let answer = sent.map_err(|error| call_error(act, &error))?;
+        Ok(record(answer.attributes.unwrap_or_default()))
+    }
+
+    /// Conditional on the counters; a lost claim brings the item as it is now.
+    pub(super) async fn claim(
+        &self,
+        pool: &PoolName,
+        node: &NodeId,
+        permit: Permit,
+        claim: &Claim,
+    ) -> Result<Claimed, CallError> {
+        let act = format!("claim node {node}");
+        let mut request = self
+            .update(pool_key(pool))
+            .update_expression("SET #claims = if_not_exists(#claims, :zero) + :one, #claim = :claim")
+            .expression_attribute_names("#claims", "claims")
+            .expression_attribute_names("#claim", fact_name("claim", node))
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":claims", number(permit.claims))
+            .expression_attribute_values(":claim", attribute(claim).map_err(|error| malformed(&act, error))?)
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let mut condition = unmoved("claims", permit.claims);
+        if let Some(demand) = permit.demand {
+            condition = format!("{condition} AND {}", unmoved("demand", demand));
+            request = request
+                .expression_attribute_names("#demand", "demand")
+                .expression_attribute_values(":demand", number(demand));
+        }
+        match request.condition_expression(condition).send().await {
+            Ok(answer) => Ok(Claimed::Granted(record(answer.attributes.unwrap_or_default()))),
+            Err(error) => match error.as_service_error() {
+                Some(aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException(
+                    lost,
+                )) => Ok(Claimed::Lost(record(lost.item().cloned().unwrap_or_default()))),
+                _ => Err(call_error(act, &error)),
+            },
+        }
+    }
+
+    /// Conditional on the claim being this run's still; where it is not, somebody knows better and nothing is written.
+    pub(super) async fn record_answer(
+        &self,
+        pool: &PoolName,
+        node: &NodeId,
+        run: &RunId,
+        answer: &ClaimAnswer,
+        fault: Option<&Fault>,
+    ) -> Result<(), CallError> {
+        let act = format!("record the answer for node {node}");
+        let value = |value| attribute(value).map_err(|error| malformed(&act, error));
+        let mut set = "SET #claims = if_not_exists(#claims, :zero) + :one, #claim.#answer = :answer".to_owned();
+        let mut request = self
+            .update(pool_key(pool))
+            .condition_expression("#claim.#run = :run")
+            .expression_attribute_names("#claims", "claims")
+            .expression_attribute_names("#claim", fact_name("claim", node))
+            .expression_attribute_names("#answer", "answer")
+            .expression_attribute_names("#run", "run")
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":run", text(&run.0))
+            .expression_attribute_values(":answer", value(answer)?);
+        if let Some(fault) = fault {
+            set.push_str(", #fault = :fault");
+            request = request
+                .expression_attribute_names("#fault", fact_name("fault", node))
+                .expression_attribute_values(":fault", attribute(fault).map_err(|error| malformed(&act, error))?);
+        }
+        match request.update_expression(set).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(call_error(act, &error)),
+        }
+    }
+
+    /// All facts of a pool in one update; each is an attribute of its own.
+    pub(super) async fn write_facts(&self, pool: &PoolName, facts: &[(NodeId, Fact)]) -> Result<(), CallError> {
+        let act = format!("write facts of pool {pool}");
+        let (mut set, mut remove) = (Vec::new(), Vec::new());
+        let mut request = self.update(pool_key(pool));
+        for (n, (node, one)) in facts.iter().enumerate() {
+            let (kind, value) = fact(one).map_err(|error| malformed(&act, error))?;
+            request = request.expression_attribute_names(format!("#f{n}"), fact_name(kind, node));
+            match value {
+                Some(value) => {
+                    set.push(format!("#f{n} = :f{n}"));
+                    request = request.expression_attribute_values(format!(":f{n}"), value);
+                }
+                None => remove.push(format!("#f{n}")),
+            }
+        }
+        let part = |word: &str, list: &[String]| {
+            if list.is_empty() { String::new() } else { format!("{word} {} ", list.join(", ")) }
+        };
+        let expression = format!("{}{}", part("SET", &set), part("REMOVE", &remove));
+        let sent = request.update_expression(expression.trim_end()).send().await;
+        sent.map(|_| ()).map_err(|error| call_error(act, &error))
+    }
+
+    /// True if nobody has sent it; one that was claimed a while ago and never marked is claimed again.
+    pub(super) async fn claim_alert(&self, key: &AlertKey, at: Instant) -> Result<bool, CallError> {
+        let sent = self
+            .dynamodb
+            .put_item()
+            .table_name(&self.table)
+            .item("pk", text(&key.0))
+            .item("sk", text("-"))
+            .item("claimed_at", number(at.timestamp()))
+            .item("expires_at", number((at + chrono::TimeDelta::days(400)).timestamp()))
+            .condition_expression(
+                "attribute_not_exists(pk) OR (attribute_not_exists(published) AND claimed_at <= :stale)",
+            )
+            .expression_attribute_values(":stale", number((at - STALE_LOOK).timestamp()))
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(true),
+            Err(error)
+                if error.as_service_error().is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(call_error(format!("claim {}", key.0), &error)),
+        }
+    }
+
+    /// Notes that an alert went out.
+    pub(super) async fn mark_published(&self, key: &AlertKey) -> Result<(), CallError> {
+        let item = Item::from([("pk".to_owned(), text(&key.0)), ("sk".to_owned(), text("-"))]);
+        let sent = self
+            .update(item)
+            .update_expression("SET published = :yes")
+            .expression_attribute_values(":yes", AttributeValue::Bool(true))
+            .send()
+            .await;
+        sent.map(|_| ()).map_err(|error| call_error(format!("mark {} published", key.0), &error))
+    }
+}
+
+/// The counter still stands where it was read; an absent one stands at zero.
+fn unmoved(counter: &str, seen: u64) -> String {
+    if seen == 0 {
+        format!("(attribute_not_exists(#{counter}) OR #{counter} = :{counter})")
+    } else {
+        format!("#{counter} = :{counter}")
+    }
+}

@@ -1,0 +1,114 @@
+//! Carries out calls over the AWS SDK. SDK types end in this folder; `errors.rs` maps service codes to classes.
+
+mod clock;
+mod cloudwatch;
+mod controller;
+mod ec2;
+mod errors;
+mod item;
+mod ledger;
+mod sns;
+
+pub use clock::{Clock, ClockFault};
+pub use controller::Controller;
+
+use crate::config::Config;
+use crate::run::{Answer, Call, Outcome, Run, Step};
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_http_client::tls;
+use futures::future::join_all;
+use std::time::Duration;
+
+/// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries. A tick that
+/// meets a service that accepts and never answers makes four steps at most: describe, signals, send, record; the sum stays
+/// under a function's time-out of 60 s.
+const CONNECT: Duration = Duration::from_secs(2);
+const ATTEMPT: Duration = Duration::from_secs(4);
+const OPERATION: Duration = Duration::from_secs(9);
+
+/// The executor over AWS.
+#[derive(Debug, Clone)]
+pub struct Aws {
+    ec2: aws_sdk_ec2::Client,
+    cloudwatch: aws_sdk_cloudwatch::Client,
+    dynamodb: aws_sdk_dynamodb::Client,
+    sns: aws_sdk_sns::Client,
+    table: String,
+    topic_arn: String,
+}
+
+impl Aws {
+    /// Clients from the function's environment: credentials, region and, in tests, the endpoint.
+    pub async fn new(config: &Config) -> Self {
+        Self::with(&sdk_config().await, config)
+    }
+
+    /// Clients from an SDK configuration.
+    pub fn with(sdk: &SdkConfig, config: &Config) -> Self {
+        Self {
+            ec2: aws_sdk_ec2::Client::new(sdk),
+            cloudwatch: aws_sdk_cloudwatch::Client::new(sdk),
+            dynamodb: aws_sdk_dynamodb::Client::new(sdk),
+            sns: aws_sdk_sns::Client::new(sdk),
+            table: config.table.clone(),
+            topic_arn: config.topic_arn.clone(),
+        }
+    }
+
+    /// Drives a run to its end; the calls of one step go out at once.
+    pub async fn drive(&self, run: &mut impl Run) -> Outcome {
+        let mut answers = Vec::new();
+        loop {
+            match run.next(std::mem::take(&mut answers)) {
+                Step::Calls(calls) => answers = join_all(calls.iter().map(|call| self.answer(call))).await,
+                Step::Done(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// Carries out one call.
+    pub async fn answer(&self, call: &Call) -> Answer {
+        match call {
+            Call::DescribeNodes { pools } => Answer::Nodes(ec2::describe(&self.ec2, pools.as_ref()).await),
+            Call::ReadReadiness { nodes } => Answer::Readiness(ec2::readiness(&self.ec2, nodes).await),
+            Call::Start { node } => Answer::Start(ec2::start(&self.ec2, node).await),
+            Call::Stop { node, force } => Answer::Stop(ec2::stop(&self.ec2, node, *force).await),
+            Call::ReadActivity { metrics, from, to } => {
+                Answer::Activity(cloudwatch::activity(&self.cloudwatch, metrics, *from, *to).await)
+            }
+            Call::ReadLedger { pools } => Answer::Ledger(self.read_ledger(pools).await),
+            Call::RecordDemand { pool, node, wake } => {
+                Answer::Demand(self.record_demand(pool, node.as_ref(), wake).await)
+            }
+            Call::Claim { pool, node, permit, claim } => Answer::Claim(self.claim(pool, node, *permit, claim).await),
+            Call::RecordAnswer { pool, node, run, answer, fault } => {
+                Answer::Recorded(self.record_answer(pool, node, run, answer, fault.as_ref()).await)
+            }
+            Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts).await),
+            Call::ClaimAlert { key, at } => Answer::AlertClaim(self.claim_alert(key, *at).await),
+            Call::MarkPublished { key } => Answer::Recorded(self.mark_published(key).await),
+            Call::Publish { alert } => Answer::Published(sns::publish(&self.sns, &self.topic_arn, alert).await),
+        }
+    }
+}
+
+/// The SDK configuration of every client: ring, time-outs, three attempts (START and STOP have one).
+pub async fn sdk_config() -> SdkConfig {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+        .build_https();
+    let time_outs = TimeoutConfig::builder()
+        .connect_timeout(CONNECT)
+        .read_timeout(ATTEMPT)
+        .operation_attempt_timeout(ATTEMPT)
+        .operation_timeout(OPERATION)
+        .build();
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http)
+        .timeout_config(time_outs)
+        .retry_config(RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(100)))
+        .load()
+        .await
+}

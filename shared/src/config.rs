@@ -1,0 +1,424 @@
+//! The environment of the functions, read once. This is the only room that reads it. All faults are listed at once;
+//! nothing is guessed.
+
+use crate::access_log::{Filter, FilterSpec};
+use crate::domain::PoolName;
+use crate::observation::SignalKind;
+use crate::policy::Policy;
+use crate::run::{MetricRef, Signal};
+use chrono::TimeDelta;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// One setting, as the reference page shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The environment variable.
+    pub name: &'static str,
+    /// The default, or none where it has to be set.
+    pub default: Option<&'static str>,
+    /// The range, with its unit.
+    pub range: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+const POOLS: &str = "REVEILLE_POOLS";
+const DEFAULT_POOL: &str = "REVEILLE_DEFAULT_POOL";
+const TABLE: &str = "REVEILLE_TABLE";
+const TOPIC: &str = "REVEILLE_ALERT_TOPIC_ARN";
+const IDLE: &str = "REVEILLE_IDLE_MINUTES";
+const TICK: &str = "REVEILLE_TICK_MINUTES";
+const GRACE: &str = "REVEILLE_GRACE_MINUTES";
+const WISH: &str = "REVEILLE_WISH_MINUTES";
+const BOOT: &str = "REVEILLE_BOOT_SECONDS";
+const FORCE: &str = "REVEILLE_FORCE_STOP_MINUTES";
+const CLOCK: &str = "REVEILLE_CLOCK_URL";
+
+/// Every setting, in the order of the reference page.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: POOLS,
+        default: None,
+        range: "JSON, see below",
+        doc: "The pools: their signals, and which request logs wake them.",
+    },
+    Setting {
+        name: DEFAULT_POOL,
+        default: Some("the only pool"),
+        range: "a pool's name",
+        doc: "The pool that a wake without a name means. Has to be set where there are several pools.",
+    },
+    Setting {
+        name: TABLE,
+        default: None,
+        range: "a table's name",
+        doc: "The DynamoDB table of the ledger: string keys `pk` and `sk`.",
+    },
+    Setting { name: TOPIC, default: None, range: "an SNS topic's ARN", doc: "Where people are told." },
+    Setting {
+        name: IDLE,
+        default: Some("30"),
+        range: "10 to 1440 minutes",
+        doc: "A node idle for this long is stopped. Has to be at least one tick and 5 minutes.",
+    },
+    Setting {
+        name: TICK,
+        default: Some("5"),
+        range: "5 to 60 minutes",
+        doc: "How often the idle check is scheduled; it has to match the schedule.",
+    },
+    Setting {
+        name: GRACE,
+        default: Some("10"),
+        range: "0 to 120 minutes",
+        doc: "No node is judged idle for this long after its launch.",
+    },
+    Setting {
+        name: WISH,
+        default: Some("60"),
+        range: "5 to 1440 minutes",
+        doc: "How long a wake that could not be met is tried again without a further request.",
+    },
+    Setting {
+        name: BOOT,
+        default: Some("60"),
+        range: "5 to 1800 seconds",
+        doc: "The time from start to ready that callers are told.",
+    },
+    Setting {
+        name: FORCE,
+        default: Some("10"),
+        range: "5 to 120 minutes",
+        doc: "A node that is `stopping` for longer is stopped by force.",
+    },
+    Setting {
+        name: CLOCK,
+        default: Some("the real clock"),
+        range: "an http URL on loopback",
+        doc: "Virtual time for tests, as `{\"now_ms\": …}`. Refused where AWS_EXECUTION_ENV is set.",
+    },
+];
+
+/// The valid configuration of a function.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The limits.
+    pub policy: Policy,
+    /// The pools.
+    pub pools: BTreeMap<PoolName, Pool>,
+    /// What a wake without a name means; absent where there are several pools and none was chosen.
+    pub default_pool: Option<PoolName>,
+    /// The ledger's table.
+    pub table: String,
+    /// The topic for people.
+    pub topic_arn: String,
+    /// Where virtual time comes from.
+    pub clock_url: Option<String>,
+}
+
+/// One configured pool.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    /// What counts as use.
+    pub signals: Vec<Signal>,
+    /// Log groups whose lines may wake it.
+    pub log_groups: BTreeSet<String>,
+    /// Which lines do.
+    pub wake: Option<Filter>,
+    /// Whether calls in progress can be seen. `unobserved` has to be said in so many words: then a call longer than the idle
+    /// time can be cut.
+    pub calls_observed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PoolSpec {
+    #[serde(default)]
+    requests: Vec<SignalSpec>,
+    #[serde(default)]
+    open: Vec<SignalSpec>,
+    #[serde(default)]
+    log_groups: BTreeSet<String>,
+    wake: Option<FilterSpec>,
+    calls: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignalSpec {
+    namespace: String,
+    metric: String,
+    #[serde(default)]
+    dimensions: BTreeMap<String, String>,
+    alive: Option<MetricRef>,
+}
+
+impl SignalSpec {
+    fn signal(self, kind: SignalKind) -> Signal {
+        let metric = MetricRef { namespace: self.namespace, metric: self.metric, dimensions: self.dimensions };
+        Signal { kind, metric, alive: self.alive }
+    }
+}
+
+/// Everything that is wrong with the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("configuration: {}", .0.join("; "))]
+pub struct ConfigFaults(pub Vec<String>);
+
+impl Config {
+    /// Reads the process environment.
+    ///
+    /// # Errors
+    /// Every fault, each with the name of its variable.
+    pub fn from_env() -> Result<Self, ConfigFaults> {
+        #[expect(clippy::disallowed_methods, reason = "the one room that reads the environment")]
+        let vars =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::from_vars(&vars.collect())
+    }
+
+    /// Reads these variables.
+    ///
+    /// # Errors
+    /// Every fault, each with the name of its variable.
+    pub fn from_vars(vars: &BTreeMap<String, String>) -> Result<Self, ConfigFaults> {
+        let mut read = Read { vars, faults: Vec::new() };
+        read.refuse_unknown_names();
+        let policy = Policy {
+            idle: TimeDelta::minutes(read.number(IDLE, 30, 10, 1440)),
+            tick: TimeDelta::minutes(read.number(TICK, 5, 5, 60)),
+            grace: TimeDelta::minutes(read.number(GRACE, 10, 0, 120)),
+            wish: TimeDelta::minutes(read.number(WISH, 60, 5, 1440)),
+            boot: TimeDelta::seconds(read.number(BOOT, 60, 5, 1800)),
+            force_after: TimeDelta::minutes(read.number(FORCE, 10, 5, 120)),
+        };
+        if policy.idle < policy.tick + TimeDelta::minutes(5) {
+            read.fault(IDLE, "must be at least REVEILLE_TICK_MINUTES and 5 minutes: two readings have to fit in");
+        }
+        let pools = read.pools();
+        let config = Self {
+            policy,
+            default_pool: read.default_pool(&pools),
+            pools,
+            table: read.required(TABLE),
+            topic_arn: read.topic(),
+            clock_url: read.clock_url(),
+        };
+        if read.faults.is_empty() { Ok(config) } else { Err(ConfigFaults(read.faults)) }
+    }
+
+    /// The pool that this log group wakes, with its filter.
+    pub fn pool_of_log_group(&self, log_group: &str) -> Option<(&PoolName, &Filter)> {
+        let (name, pool) = self.pools.iter().find(|(_, pool)| pool.log_groups.contains(log_group))?;
+        Some((name, pool.wake.as_ref()?))
+    }
+
+    /// The signals of each pool, as a run takes them.
+    pub fn signals(&self) -> BTreeMap<PoolName, Vec<Signal>> {
+        self.pools.iter().map(|(name, pool)| (name.clone(), pool.signals.clone())).collect()
+    }
+}
+
+struct Read<'a> {
+    vars: &'a BTreeMap<String, String>,
+    faults: Vec<String>,
+}
+
+impl Read<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    fn fault(&mut self, name: &str, what: impl std::fmt::Display) {
+        self.faults.push(format!("{name}: {what}"));
+    }
+
+    /// A misspelt setting would be a default that nobody chose.
+    fn refuse_unknown_names(&mut self) {
+        let known = |name: &str| SETTINGS.iter().any(|setting| setting.name == name);
+        let unknown: Vec<String> =
+            self.vars.keys().filter(|name| name.starts_with("REVEILLE_") && !known(name)).cloned().collect();
+        for name in unknown {
+            self.fault(&name, "is not a setting; see docs/configuration.md");
+        }
+    }
+
+    fn required(&mut self, name: &str) -> String {
+        match self.get(name).map(str::to_owned) {
+            Some(value) => value,
+            None => {
+                self.fault(name, "is not set");
+                String::new()
+            }
+        }
+    }
+
+    fn number(&mut self, name: &str, default: i64, least: i64, most: i64) -> i64 {
+        let Some(text) = self.get(name).map(str::to_owned) else { return default };
+        match text.parse::<i64>() {
+            Ok(value) if (least..=most).contains(&value) => value,
+            Ok(_) | Err(_) => {
+                self.fault(name, format_args!("{text:?} is not a whole number from {least} to {most}"));
+                default
+            }
+        }
+    }
+
+    fn topic(&mut self) -> String {
+        let topic = self.required(TOPIC);
+        if !topic.is_empty() && !topic.starts_with("arn:aws") {
+            self.fault(TOPIC, format_args!("{topic:?} is not an ARN"));
+        }
+        topic
+    }
+
+    fn clock_url(&mut self) -> Option<String> {
+        let url = self.get(CLOCK)?.to_owned();
+        if self.get("AWS_EXECUTION_ENV").is_some() {
+            self.fault(CLOCK, "virtual time is for tests and refused on AWS (AWS_EXECUTION_ENV is set)");
+        }
+        if !url.starts_with("http://127.0.0.1:") && !url.starts_with("http://localhost:") {
+            self.fault(CLOCK, "must be an http URL on loopback");
+        }
+        Some(url)
+    }
+
+    fn default_pool(&mut self, pools: &BTreeMap<PoolName, Pool>) -> Option<PoolName> {
+        let Some(text) = self.get(DEFAULT_POOL).map(str::to_owned) else {
+            return (pools.len() == 1).then(|| pools.keys().next().cloned()).flatten();
+        };
+        match PoolName::new(text) {
+            Ok(name) if pools.contains_key(&name) => Some(name),
+            Ok(name) => {
+                self.fault(DEFAULT_POOL, format_args!("{name} is not in {POOLS}"));
+                None
+            }
+            Err(fault) => {
+                self.fault(DEFAULT_POOL, fault);
+                None
+            }
+        }
+    }
+
+    fn pools(&mut self) -> BTreeMap<PoolName, Pool> {
+        let text = self.required(POOLS);
+        if text.is_empty() {
+            return BTreeMap::new();
+        }
+        let specs: BTreeMap<String, PoolSpec> = match serde_json::from_str(&text) {
+            Ok(specs) => specs,
+            Err(error) => {
+                self.fault(POOLS, error);
+                return BTreeMap::new();
+            }
+        };
+        if specs.is_empty() {
+            self.fault(POOLS, "names no pool");
+        }
+        let mut pools = BTreeMap::new();
+        for (name, spec) in specs {
+            match PoolName::new(name) {
+                Ok(name) => {
+                    let pool = self.pool(&name, spec);
+                    pools.insert(name, pool);
+                }
+                Err(fault) => self.fault(POOLS, fault),
+            }
+        }
+        self.refuse_shared_log_groups(&pools);
+        pools
+    }
+
+    fn pool(&mut self, name: &PoolName, spec: PoolSpec) -> Pool {
+        let at = format!("{POOLS}.{name}");
+        let calls_observed = !spec.open.is_empty();
+        if spec.requests.is_empty() && spec.open.is_empty() {
+            self.fault(
+                &at,
+                "needs at least one signal in `requests` or `open`: nothing else tells that a node is idle",
+            );
+        }
+        match spec.calls.as_deref() {
+            None if calls_observed => {}
+            Some("unobserved") if !calls_observed => {}
+            Some("unobserved") => {
+                self.fault(&at, "`calls` is \"unobserved\" although `open` observes them: remove one")
+            }
+            None => self.fault(
+                &at,
+                "request counts cannot see a call in progress: add an `open` signal, or say \"calls\": \"unobserved\"",
+            ),
+            Some(other) => self.fault(&at, format_args!("`calls` may only be \"unobserved\", not {other:?}")),
+        }
+        if spec.log_groups.is_empty() != spec.wake.is_none() {
+            self.fault(&at, "`log_groups` and `wake` go together: which log, and which of its lines");
+        }
+        self.refuse_own_log_groups(&at, &spec.log_groups);
+        let wake = spec
+            .wake
+            .and_then(|filter| Filter::new(filter).map_err(|fault| self.fault(&format!("{at}.wake"), fault)).ok());
+        let requests = spec.requests.into_iter().map(|signal| signal.signal(SignalKind::Requests));
+        let open = spec.open.into_iter().map(|signal| signal.signal(SignalKind::Open));
+        let pool = Pool { signals: requests.chain(open).collect(), log_groups: spec.log_groups, wake, calls_observed };
+        self.check_dimensions(&at, &pool.signals);
+        pool
+    }
+
+    /// Field case 35: a function that is fed its own log feeds itself.
+    fn refuse_own_log_groups(&mut self, at: &str, groups: &BTreeSet<String>) {
+        let own = self.get("AWS_LAMBDA_LOG_GROUP_NAME").map(str::to_owned);
+        for group in groups.iter().filter(|group| Some(*group) == own.as_ref()) {
+            self.fault(at, format_args!("log group {group} is this function's own: it would feed itself"));
+        }
+    }
+
+    fn refuse_shared_log_groups(&mut self, pools: &BTreeMap<PoolName, Pool>) {
+        let mut seen = BTreeMap::new();
+        for (name, group) in
+            pools.iter().flat_map(|(name, pool)| pool.log_groups.iter().map(move |group| (name, group)))
+        {
+            if let Some(other) = seen.insert(group.clone(), name.clone()) {
+                self.fault(
+                    POOLS,
+                    format_args!("log group {group} is in pools {other} and {name}: which one does it wake?"),
+                );
+            }
+        }
+    }
+
+    /// Field case 19: a load balancer's dimension is `app/NAME/HASH`; anything else gives an empty, valid answer.
+    fn check_dimensions(&mut self, at: &str, signals: &[Signal]) {
+        let metrics = signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
+        let wrong: BTreeSet<String> = metrics
+            .filter(|metric| metric.namespace == "AWS/ApplicationELB")
+            .filter_map(|metric| metric.dimensions.get("LoadBalancer"))
+            .filter(|value| !(value.starts_with("app/") && value.matches('/').count() == 2))
+            .cloned()
+            .collect();
+        for value in wrong {
+            self.fault(
+                at,
+                format_args!(
+                    "dimension LoadBalancer {value:?} must be app/NAME/HASH, the end of the load balancer's ARN"
+                ),
+            );
+        }
+    }
+}
+
+/// The configuration reference, as it stands in `docs/configuration.md`.
+pub fn reference() -> String {
+    let mut page = String::from(include_str!("config_head.md"));
+    for setting in SETTINGS {
+        let default = setting.default.map_or("has to be set".to_owned(), |value| format!("`{value}`"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.range, default, setting.doc);
+    }
+    page + include_str!("config_pools.md")
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+//! Every reason a decision can have. The decision table of ARCHITECTURE.md is generated from here.
+
+use serde::Serialize;
+
+/// Which question a reason answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Is a node to be started, and what is the caller told?
+    Wake,
+    /// Is a node to be stopped?
+    Idle,
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident, $word:literal, $question:ident, $action:literal, $rule:literal;)*) => {
+        /// Why a decision fell as it did: one of a closed set.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Reason {
+            $(#[doc = $rule] $name,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order in which its question's rules are asked.
+            pub const ALL: &'static [Reason] = &[$(Reason::$name,)*];
+
+            /// The word in logs and answers.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// The question it answers.
+            pub fn question(self) -> Question {
+                match self { $(Self::$name => Question::$question,)* }
+            }
+
+            /// What is done.
+            pub fn action(self) -> &'static str {
+                match self { $(Self::$name => $action,)* }
+            }
+
+            /// When it applies, in a sentence.
+            pub fn rule(self) -> &'static str {
+                match self { $(Self::$name => $rule,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    NotWanted, "not_wanted", Wake, "nothing",
+        "Nobody wants a node: no wake is newer than the last stop decision, or the newest one is older than the wish time.";
+    NoNode, "no_node", Wake, "nothing, told",
+        "The pool has no node, or every node of it is terminated.";
+    AlreadyReady, "already_ready", Wake, "nothing",
+        "A node of the pool is ready.";
+    AlreadyStarting, "already_starting", Wake, "nothing",
+        "A node of the pool is on its way up, or a START is claimed for it.";
+    StopUnresolved, "stop_unresolved", Wake, "start",
+        "A STOP had no answer, its effect is overdue and the node is wanted: START tells for certain, and is harmless where the node still runs.";
+    StartUnresolved, "start_unresolved", Wake, "start",
+        "A START shows no effect and its effect is overdue: it is repeated on the same node, never on the next candidate.";
+    Wanted, "wanted", Wake, "start",
+        "A node is wanted, none is up, and this one is stopped and free of a refusal that is waited out.";
+    StoppingWillStart, "stopping_will_start", Wake, "nothing",
+        "The node is going down: EC2 refuses a START until it is stopped; the wake is kept and met then.";
+    CoolingDown, "cooling_down", Wake, "nothing",
+        "Every candidate was refused lately (capacity, quota, fault); it is tried again when its wait is over, with no further request.";
+
+    Terminated, "terminated", Idle, "keep",
+        "The node is terminated: neither started nor stopped.";
+    Asleep, "asleep", Idle, "keep",
+        "The node is stopped.";
+    StillPending, "still_pending", Idle, "keep",
+        "EC2 says pending: a stop may be refused or not, so none is planned.";
+    HangsInStopping, "hangs_in_stopping", Idle, "force stop",
+        "The node has been stopping for longer than the force time.";
+    GoingDown, "going_down", Idle, "keep",
+        "The node is stopping, or a STOP is claimed whose effect is not overdue.";
+    StopHadNoEffect, "stop_had_no_effect", Idle, "stop",
+        "A STOP was claimed, its effect is overdue, nobody wants the node and nothing was seen on it since: it is sent again.";
+    BootGrace, "boot_grace", Idle, "keep",
+        "The node was launched less than the grace time ago.";
+    SignalsUnknown, "signals_unknown", Idle, "keep",
+        "A signal could not be read, or its silence is not proved: unknown never stops a node.";
+    OpenCall, "open_call", Idle, "keep",
+        "A call or connection is open.";
+    RecentWake, "recent_wake", Idle, "keep",
+        "Somebody woke the node less than the idle time ago.";
+    RecentUse, "recent_use", Idle, "keep",
+        "A request was counted less than the idle time ago, or silence is proved for less than that.";
+    RecentStart, "recent_start", Idle, "keep",
+        "The node was started or became ready less than the idle time ago.";
+    StopRefused, "stop_refused", Idle, "keep, told",
+        "EC2 refused the last STOP for a lasting cause (stop protection, a one-time spot request); it is tried again later.";
+    FirstReading, "first_reading", Idle, "mark",
+        "The node is idle, or will be within one tick, and this is the first reading that says so.";
+    ReadingsTooClose, "readings_too_close", Idle, "keep",
+        "The first reading is younger than four minutes: a repeated event is not a second reading.";
+    Idle, "idle", Idle, "stop",
+        "The node has been idle for the idle time and two readings say so.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_its_own_and_matches_its_json() {
+        let mut words: Vec<_> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        for reason in Reason::ALL {
+            let json = serde_json::to_string(reason).expect("a word");
+            assert_eq!(json.trim_matches('"'), reason.as_str());
+        }
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), Reason::ALL.len());
+    }
+}

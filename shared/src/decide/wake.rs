@@ -1,0 +1,133 @@
+//! Is a node of this pool to be started, and what is the caller told?
+
+use super::{Look, Reason};
+use crate::domain::{ClaimKind, FaultKind, Instant, NodeId, NodeState, Phase, PoolRecord, Wake};
+use crate::observation::is_overdue;
+use crate::policy::Policy;
+use serde::Serialize;
+
+/// What is done for the wish.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeAction {
+    /// Nothing.
+    Nothing,
+    /// Claims and starts this node.
+    Start(NodeId),
+}
+
+/// The answer for one pool, or for one named node of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WakeDecision {
+    /// What to do.
+    pub action: WakeAction,
+    /// Why.
+    pub reason: Reason,
+    /// The node the reason speaks of.
+    pub node: Option<NodeId>,
+}
+
+/// Decides for the nodes that may serve one wish. Falls to start: only what is known keeps it from starting a wanted node.
+pub fn decide(
+    looks: &[Look],
+    record: &PoolRecord,
+    target: Option<&NodeId>,
+    policy: &Policy,
+    now: Instant,
+) -> WakeDecision {
+    let looks: Vec<&Look> = looks.iter().filter(|look| target.is_none_or(|id| *id == look.seen.id)).collect();
+    let nothing = |reason, look: Option<&&Look>| WakeDecision {
+        action: WakeAction::Nothing,
+        reason,
+        node: look.map(|look| look.seen.id.clone()),
+    };
+    let start = |reason, look: &Look| WakeDecision {
+        action: WakeAction::Start(look.seen.id.clone()),
+        reason,
+        node: Some(look.seen.id.clone()),
+    };
+    if !is_wanted(&looks, record, target, policy, now) {
+        return nothing(Reason::NotWanted, looks.first());
+    }
+    if looks.iter().all(|look| look.phase() == Phase::Gone) {
+        return nothing(Reason::NoNode, looks.first());
+    }
+    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Ready) {
+        return nothing(Reason::AlreadyReady, Some(look));
+    }
+    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Starting) {
+        return nothing(Reason::AlreadyStarting, Some(look));
+    }
+    if let Some(look) = looks.iter().find(|look| stop_is_unresolved(look)) {
+        return start(Reason::StopUnresolved, look);
+    }
+    if let Some(look) = looks.iter().find(|look| start_is_unresolved(look)) {
+        return start(Reason::StartUnresolved, look);
+    }
+    if let Some(look) = looks.iter().find(|look| is_free(look)) {
+        return start(Reason::Wanted, look);
+    }
+    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look)) {
+        return nothing(Reason::StoppingWillStart, Some(look));
+    }
+    nothing(Reason::CoolingDown, looks.first())
+}
+
+/// Whether a wish stands: a wake younger than the wish time that no stop decision has seen, and that nobody has taken back
+/// by stopping the node by hand since.
+pub fn is_wanted(looks: &[&Look], record: &PoolRecord, target: Option<&NodeId>, policy: &Policy, now: Instant) -> bool {
+    let Some(wake) = wish(record, target) else { return false };
+    now - wake.at < policy.wish && !looks.iter().any(|look| was_judged_idle(look) || was_stopped_by_hand(look, wake.at))
+}
+
+fn wish<'a>(record: &'a PoolRecord, target: Option<&NodeId>) -> Option<&'a Wake> {
+    match target {
+        Some(id) => record.nodes.get(id).and_then(|node| node.wake.as_ref()),
+        None => record.wake.as_ref(),
+    }
+}
+
+/// A STOP was claimed with all of today's demand in view: the wish is spent.
+fn was_judged_idle(look: &Look) -> bool {
+    look.record.claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.demand == look.demand)
+}
+
+/// Somebody stopped the node after the wake, and it was not us.
+fn was_stopped_by_hand(look: &Look, wake: Instant) -> bool {
+    let ours = look
+        .record
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.launched_at == look.seen.launched_at);
+    look.seen.state == NodeState::Stopped
+        && !ours
+        && look.seen.state_reason.as_ref().is_some_and(|reason| reason.was_asked_for())
+        && look.seen.transition_at.is_some_and(|at| at > wake)
+}
+
+fn stop_is_unresolved(look: &Look) -> bool {
+    look.seen.state == NodeState::Running && look.phase() == Phase::Stopping && is_overdue(&look.record, look.now)
+}
+
+fn start_is_unresolved(look: &Look) -> bool {
+    let same_launch = |claim: &crate::domain::Claim| {
+        claim.kind == ClaimKind::Start && claim.answer.is_none() && claim.launched_at == look.seen.launched_at
+    };
+    look.phase() == Phase::Stopped && look.record.claim.as_ref().is_some_and(same_launch) && !start_fault_waits(look)
+}
+
+fn is_free(look: &Look) -> bool {
+    look.phase() == Phase::Stopped && !stop_may_be_in_flight(look) && !start_fault_waits(look)
+}
+
+/// A STOP without an answer whose run has not ended: a START now could be overtaken by it.
+fn stop_may_be_in_flight(look: &Look) -> bool {
+    look.record
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.answer.is_none() && look.now < claim.open_until)
+}
+
+fn start_fault_waits(look: &Look) -> bool {
+    look.record.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Start && look.now < fault.retry_at)
+}

@@ -1,0 +1,98 @@
+//! The words of the field as types: pools, nodes, what EC2 says of them and what is held to be true.
+
+mod ids;
+mod ledger;
+
+pub use ids::{NodeId, PoolName, WordFault};
+pub use ledger::{
+    AlertKey, Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeRecord, PoolRecord, ReadyFact, RunId,
+    Wake, WakeSource,
+};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// An instant in UTC. Zones are applied at the edge only.
+pub type Instant = DateTime<Utc>;
+
+/// What DescribeInstances says of a node, word for word; it may be stale for minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// Started, not yet billed.
+    Pending,
+    /// Billed.
+    Running,
+    /// Going down; cannot be started until it is `stopped`.
+    Stopping,
+    /// Off; disks are still billed.
+    Stopped,
+    /// Being terminated, or terminated and still listed for about an hour.
+    Gone,
+}
+
+/// What is held to be true of a node once the ledger's claims are read beside the describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Off and free to be started.
+    Stopped,
+    /// On its way up, or running and not yet known to be ready.
+    Starting,
+    /// Running, and its readiness was seen since its last launch.
+    Ready,
+    /// Takes no new lease and is stopped once it is empty.
+    Draining,
+    /// Going down, or claimed for a STOP that has not been proved void.
+    Stopping,
+    /// Terminated: neither started nor stopped again.
+    Gone,
+}
+
+/// Why EC2 last changed a node's state: a code such as `Client.InternalError` and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StateReason {
+    /// EC2's code, such as `Client.UserInitiatedShutdown`.
+    pub code: String,
+    /// EC2's sentence; shown to people, never parsed.
+    pub message: String,
+}
+
+impl StateReason {
+    /// True where a person, a tool of theirs or the node's own system asked for the stop; every other code of a node that
+    /// stopped right after a START is a start that fell back (field case 03).
+    pub fn was_asked_for(&self) -> bool {
+        ["Client.UserInitiatedShutdown", "Client.InstanceInitiatedShutdown", "Client.UserInitiatedHibernate"]
+            .contains(&self.code.as_str())
+    }
+}
+
+/// One node as DescribeInstances showed it to this run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeSeen {
+    /// EC2's id.
+    pub id: NodeId,
+    /// The Name tag.
+    pub name: Option<String>,
+    /// The value of the tag `reveille:pool`.
+    pub pool: PoolName,
+    /// EC2's word.
+    pub state: NodeState,
+    /// LaunchTime: changes at every start, so it tells an old look from a new one.
+    pub launched_at: Option<Instant>,
+    /// StateReason, absent while the node runs.
+    pub state_reason: Option<StateReason>,
+    /// When the last transition was asked for, where StateTransitionReason carries a time; it may be absent.
+    pub transition_at: Option<Instant>,
+    /// The address a caller connects to: the private one, else the public one.
+    pub address: Option<String>,
+    /// A spot node: a one-time request can never be stopped (field case 10).
+    pub spot: bool,
+}
+
+impl NodeSeen {
+    /// Whether a caller may mean this node by `word`: its Name tag or its id.
+    pub fn is_called(&self, word: &str) -> bool {
+        self.id.as_str() == word || self.name.as_deref() == Some(word)
+    }
+}

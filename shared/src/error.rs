@@ -1,0 +1,179 @@
+//! Failed calls and what may be concluded from each.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+/// What kind of trouble a service reported; it decides who acts and when the call is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// Throttling, time-outs, 5xx: tried again at the next tick.
+    Transient,
+    /// No machine of this type is free just now.
+    Capacity,
+    /// An account limit: a person has to raise it.
+    Quota,
+    /// The node is in another state than was thought: look again.
+    Conflict,
+    /// The node or item does not exist.
+    NotFound,
+    /// A deliberate or lasting refusal: stop protection, a one-time spot request, a missing permission.
+    Permanent,
+    /// A code nobody has classed: the wish is kept, the call repeated, a person told (field case 06).
+    Unknown,
+}
+
+impl ErrorClass {
+    /// How long to wait before try number `tries` + 1. The first two waits of the quick classes are shorter than a tick of
+    /// 5 minutes, so that the next tick tries again.
+    pub fn backoff(self, tries: u32) -> TimeDelta {
+        let doubled = |first: i64, most: i64| {
+            TimeDelta::minutes(first.saturating_mul(1 << tries.saturating_sub(1).min(10)).min(most))
+        };
+        match self {
+            Self::Transient | Self::Conflict => TimeDelta::zero(),
+            Self::Capacity | Self::Unknown => doubled(2, 30),
+            Self::Quota | Self::NotFound | Self::Permanent => doubled(15, 120),
+        }
+    }
+
+    /// Whether a person is told at the first refusal. Transient trouble and lost races are repaired by the next tick.
+    pub fn tells_at_once(self) -> bool {
+        match self {
+            Self::Transient | Self::Conflict => false,
+            Self::Capacity | Self::Quota | Self::NotFound | Self::Permanent | Self::Unknown => true,
+        }
+    }
+}
+
+/// Whether the failed call may have been carried out all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TookEffect {
+    /// The service refused it.
+    No,
+    /// No answer, or a server error: it may have happened, or may happen yet.
+    Maybe,
+}
+
+/// A call that failed: which, how, and what that proves.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{act} failed: {code}: {message}")]
+pub struct CallError {
+    /// The act in words, such as `start node i-0abc`.
+    pub act: String,
+    /// The service's code, or `Timeout`, `NoAnswer`.
+    pub code: String,
+    /// The service's sentence.
+    pub message: String,
+    /// The class of the code.
+    pub class: ErrorClass,
+    /// Whether it may have taken effect.
+    pub effect: TookEffect,
+}
+
+impl CallError {
+    /// An executor answered another call than was asked: a fault of the program, read as Unknown.
+    pub fn wrong_answer(act: &str) -> Self {
+        Self {
+            act: act.to_owned(),
+            code: "WrongAnswer".to_owned(),
+            message: "the executor answered another call".to_owned(),
+            class: ErrorClass::Unknown,
+            effect: TookEffect::Maybe,
+        }
+    }
+}
+
+/// Classes the error codes of the services. The one place where a code decides anything; sources: the AWS error lists and
+/// the field cases named beside each.
+pub fn class_of(code: &str) -> ErrorClass {
+    match code {
+        // Field cases 05, 06; "host" and "reservation" forms are what tools list beside it.
+        "InsufficientInstanceCapacity"
+        | "InsufficientHostCapacity"
+        | "InsufficientCapacity"
+        | "ReservationCapacityExceeded"
+        | "Server.InsufficientInstanceCapacity" => ErrorClass::Capacity,
+        // Field case 07.
+        "VcpuLimitExceeded"
+        | "InstanceLimitExceeded"
+        | "MaxSpotInstanceCountExceeded"
+        | "VolumeLimitExceeded"
+        | "Client.VolumeLimitExceeded" => ErrorClass::Quota,
+        // Field cases 01, 02: "not now".
+        "IncorrectInstanceState" | "IncorrectState" => ErrorClass::Conflict,
+        // Field case 08.
+        "RequestLimitExceeded"
+        | "Throttling"
+        | "ThrottlingException"
+        | "ThrottledException"
+        | "TooManyRequestsException"
+        | "ProvisionedThroughputExceededException"
+        | "RequestThrottled"
+        | "InternalError"
+        | "InternalFailure"
+        | "InternalServerError"
+        | "InternalServiceError"
+        | "Server.InternalError"
+        | "ServiceUnavailable"
+        | "Unavailable"
+        | "ServiceUnavailableException"
+        | "LimitExceededException"
+        | "TransactionConflictException"
+        | "TransactionInProgressException"
+        | "Timeout"
+        | "NoAnswer" => ErrorClass::Transient,
+        "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" | "ResourceNotFoundException" | "NotFound" => {
+            ErrorClass::NotFound
+        }
+        // Field cases 03 (KMS), 10 (one-time spot), 11 (stop protection).
+        "OperationNotPermitted"
+        | "UnsupportedOperation"
+        | "IncorrectSpotRequestState"
+        | "UnauthorizedOperation"
+        | "AccessDenied"
+        | "AccessDeniedException"
+        | "AuthorizationError"
+        | "AuthFailure"
+        | "Unsupported"
+        | "OptInRequired"
+        | "Client.InternalError" => ErrorClass::Permanent,
+        _ => ErrorClass::Unknown,
+    }
+}
+
+/// Whether a call that failed with this code, and this HTTP status where there was an answer, may have been carried out.
+/// Only a server error of no known meaning, or no answer at all, leaves that open: EC2 sends its capacity refusals as 500
+/// and its throttling as 503.
+pub fn effect_of(code: &str, status: Option<u16>) -> TookEffect {
+    let throttled = code.contains("LimitExceeded") || code.contains("Throttl") || code == "TooManyRequestsException";
+    let refused = status.is_some_and(|status| (400..500).contains(&status));
+    match class_of(code) {
+        ErrorClass::Transient | ErrorClass::Unknown if !throttled && !refused => TookEffect::Maybe,
+        ErrorClass::Transient
+        | ErrorClass::Unknown
+        | ErrorClass::Capacity
+        | ErrorClass::Quota
+        | ErrorClass::Conflict
+        | ErrorClass::NotFound
+        | ErrorClass::Permanent => TookEffect::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_nobody_has_classed_is_unknown_and_told() {
+        assert_eq!(class_of("SomethingNew"), ErrorClass::Unknown);
+        assert!(ErrorClass::Unknown.tells_at_once());
+    }
+
+    #[test]
+    fn the_first_two_waits_for_capacity_end_before_the_next_tick() {
+        assert!(ErrorClass::Capacity.backoff(1) < TimeDelta::minutes(5));
+        assert!(ErrorClass::Capacity.backoff(2) < TimeDelta::minutes(5));
+        assert_eq!(ErrorClass::Capacity.backoff(200), TimeDelta::minutes(30));
+    }
+}

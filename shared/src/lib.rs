@@ -1,0 +1,18 @@
+//! Reveille wakes an EC2 GPU node when somebody wants it and puts it to sleep when nobody does.
+//!
+//! The core does no I/O: [`decide`] takes values and returns a decision, a [`run`] asks for calls and gets answers.
+//! `aws` (feature `aws`) answers them over the network, [`world`] in memory.
+
+pub mod access_log;
+#[cfg(feature = "aws")]
+pub mod aws;
+pub mod config;
+pub mod decide;
+pub mod domain;
+pub mod error;
+pub mod log_batch;
+pub mod observation;
+pub mod policy;
+pub mod run;
+pub mod telemetry;
+pub mod world;

@@ -1,0 +1,747 @@
+//! Reads a batch of a CloudWatch Logs subscription up to the first line that wakes.
+//!
+//! The batch is base64 around gzip around JSON and is read as a stream: a few KiB of buffers and one line at a time,
+//! however large it inflates. What is found stands, also when the rest turns out to be broken.
+
+use crate::access_log::{self, Filter, MAX_LINE_BYTES, NoiseReason, RequestLine, Verdict};
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::read::DecoderReader;
+use chrono::{DateTime, Utc};
+use flate2::bufread::MultiGzDecoder;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufReader, Read};
+
+/// The only `messageType` whose lines count; all others are control messages (field case 28).
+const DATA_MESSAGE: &str = "DATA_MESSAGE";
+
+/// Longest path or sample that is given out, in characters.
+const SHOWN_CHARS: usize = 200;
+
+/// What a batch held, as far as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// Log group the lines come from; `None` if reading ended before it was known.
+    pub log_group: Option<String>,
+    /// What the batch means for the node.
+    pub outcome: Outcome,
+    /// What was made of the lines.
+    pub counts: Counts,
+    /// First line that was not understood, for the log: cut at the first `?` and to 200 characters, control characters
+    /// escaped.
+    pub unread_sample: Option<String>,
+}
+
+/// What a batch means for the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A call was found, and reading stopped there.
+    Woken(Woken),
+    /// All lines were read, none is a call.
+    Quiet,
+    /// A message of CloudWatch Logs itself; no line was judged.
+    Control,
+    /// The log group has no filter, so no line was judged: one's own group, or one that is not configured (field
+    /// case 35).
+    Ignored,
+    /// More than may be read, without a call so far. Take it as a wake: what was not read may hold one (field case 32).
+    TooLarge,
+}
+
+/// The line that wakes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Woken {
+    /// Time of the log event; where it has none, the time in the line.
+    pub at: Option<DateTime<Utc>>,
+    /// Method in capitals.
+    pub method: String,
+    /// Path without query, cut to 200 characters, control characters escaped.
+    pub path: String,
+}
+
+/// How many lines were read and what became of them. Lines behind the one that wakes are not counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All lines looked at: noise, unread and late ones, and the one that wakes.
+    pub read: u64,
+    /// Lines that are no calls, by reason.
+    pub noise: BTreeMap<NoiseReason, u64>,
+    /// Lines whose format is not understood.
+    pub unread: u64,
+    /// Lines older than the caller's oldest, which were not judged.
+    pub late: u64,
+}
+
+/// Why a batch could not be read to its end. No call was found before that place; one behind it is lost, so this is an
+/// error to be told, not a quiet batch. No variant holds text of the batch.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchFault {
+    /// Not base64 from the given place on.
+    #[error("awslogs.data: not base64 at character {at}")]
+    NotBase64 {
+        /// Place in the data, from 0.
+        at: usize,
+    },
+    /// No gzip, or gzip that breaks off or is corrupt.
+    #[error("awslogs.data: not gzip, or broken")]
+    NotGzip(#[source] io::Error),
+    /// What was packed is no JSON, or breaks off.
+    #[error("awslogs.data: not JSON at line {line}, byte {byte}")]
+    NotJson {
+        /// Line of the inflated text, from 1.
+        line: usize,
+        /// Byte in that line.
+        byte: usize,
+    },
+    /// JSON, but with a field of another type than a batch has.
+    #[error("awslogs.data: JSON of another shape than a log batch at line {line}, byte {byte}")]
+    NotABatch {
+        /// Line of the inflated text, from 1.
+        line: usize,
+        /// Byte in that line.
+        byte: usize,
+    },
+    /// A batch without a field that every batch has.
+    #[error("awslogs.data: {field} is missing")]
+    Missing {
+        /// Name of the field.
+        field: &'static str,
+    },
+}
+
+/// Reads `awslogs.data` up to the first line that wakes.
+///
+/// `filter_for` gives the filter of a log group; without one no line is judged. Lines whose event is older than
+/// `oldest` are late and do not wake: a delivery repeated hours later must not start a node. An event without a
+/// timestamp is not late. A batch that inflates to exactly `max_inflated_bytes` is read. Memory follows the longest
+/// string in the batch, not the batch; a batch forged as one string takes up to three times `max_inflated_bytes`, so
+/// set that below a third of the function's memory.
+///
+/// # Errors
+/// The batch is broken and no line before that place wakes.
+pub fn read<'f>(
+    data: &str,
+    max_inflated_bytes: u64,
+    oldest: DateTime<Utc>,
+    filter_for: impl Fn(&str) -> Option<&'f Filter>,
+) -> Result<Batch, BatchFault> {
+    let mut pass = Pass::new(oldest, filter_for);
+    let mut ended = pass.run(data, max_inflated_bytes);
+    if pass.needs_second_pass() {
+        pass.message_type.get_or_insert_with(|| DATA_MESSAGE.to_owned());
+        ended = pass.run(data, max_inflated_bytes);
+    }
+    pass.finish(ended)
+}
+
+/// One way through the batch. Reading is broken off, with an error that nobody sees, as soon as the outcome is known.
+struct Pass<F> {
+    filter_for: F,
+    oldest: DateTime<Utc>,
+    message_type: Option<String>,
+    log_group: Option<String>,
+    seen_events: bool,
+    /// Lines came before the header and were skipped.
+    skipped_events: bool,
+    outcome: Option<Outcome>,
+    counts: Counts,
+    unread_sample: Option<String>,
+}
+
+impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
+    fn new(oldest: DateTime<Utc>, filter_for: F) -> Self {
+        Pass {
+            filter_for,
+            oldest,
+            message_type: None,
+            log_group: None,
+            seen_events: false,
+            skipped_events: false,
+            outcome: None,
+            counts: Counts::default(),
+            unread_sample: None,
+        }
+    }
+
+    fn run(&mut self, data: &str, max_inflated_bytes: u64) -> Result<(), serde_json::Error> {
+        let mut json = serde_json::Deserializer::from_reader(inflated(data, max_inflated_bytes));
+        json.deserialize_map(self)?;
+        // Reads on to the check sum of the gzip.
+        json.end()
+    }
+
+    fn needs_second_pass(&self) -> bool {
+        self.outcome.is_none() && self.skipped_events && self.log_group.is_some()
+    }
+
+    fn finish(self, ended: Result<(), serde_json::Error>) -> Result<Batch, BatchFault> {
+        let outcome = match (self.outcome, ended) {
+            (Some(outcome), _) => outcome,
+            (None, Err(error)) if error.io_error_kind() == Some(io::ErrorKind::FileTooLarge) => Outcome::TooLarge,
+            (None, Err(error)) => return Err(fault(error)),
+            (None, Ok(())) if self.log_group.is_none() => return Err(BatchFault::Missing { field: "logGroup" }),
+            (None, Ok(())) if !self.seen_events => return Err(BatchFault::Missing { field: "logEvents" }),
+            (None, Ok(())) => Outcome::Quiet,
+        };
+        let Pass { log_group, counts, unread_sample, .. } = self;
+        Ok(Batch { log_group, outcome, counts, unread_sample })
+    }
+
+    fn read_message_type<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+        let text = map.next_value::<Option<Text>>()?.map(Text::into_string);
+        if text.as_deref().is_some_and(|text| text != DATA_MESSAGE) {
+            return self.stop(Outcome::Control);
+        }
+        self.message_type = self.message_type.take().or(text);
+        Ok(())
+    }
+
+    fn read_log_group<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+        let text = map.next_value::<Option<Text>>()?.map(Text::into_string);
+        self.log_group = self.log_group.take().or(text);
+        Ok(())
+    }
+
+    fn read_log_events<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+        self.seen_events = true;
+        let (Some(_), Some(log_group)) = (&self.message_type, &self.log_group) else {
+            self.skipped_events = true;
+            return map.next_value::<IgnoredAny>().map(drop);
+        };
+        match (self.filter_for)(log_group) {
+            Some(filter) => map.next_value_seed(Events { pass: self, filter }),
+            None => self.stop(Outcome::Ignored),
+        }
+    }
+
+    fn take<E: serde::de::Error>(&mut self, event: Event, filter: &Filter) -> Result<(), E> {
+        self.counts.read += 1;
+        let at = event.timestamp.and_then(DateTime::from_timestamp_millis);
+        if at.is_some_and(|at| at < self.oldest) {
+            self.counts.late += 1;
+            return Ok(());
+        }
+        let text = event.message.unwrap_or_default().0;
+        let Some(line) = access_log::read(&text) else {
+            self.counts.unread += 1;
+            self.unread_sample.get_or_insert_with(|| shown(&String::from_utf8_lossy(&text)));
+            return Ok(());
+        };
+        match filter.judge(&line) {
+            Verdict::Wakes => self.stop(Outcome::Woken(woken_by(line, at))),
+            Verdict::Noise(reason) => {
+                *self.counts.noise.entry(reason).or_default() += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn stop<E: serde::de::Error>(&mut self, outcome: Outcome) -> Result<(), E> {
+        self.outcome = Some(outcome);
+        Err(E::custom("the outcome is known"))
+    }
+}
+
+fn woken_by(line: RequestLine, at: Option<DateTime<Utc>>) -> Woken {
+    Woken { at: at.or(line.at), method: line.method, path: shown(&line.path) }
+}
+
+/// Text as it may stand in a log: nothing from the first `?` on, no control characters, not long.
+fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take_while(|c| *c != '?').take(SHOWN_CHARS) {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.chars().take(SHOWN_CHARS).collect()
+}
+
+fn fault(error: serde_json::Error) -> BatchFault {
+    let (line, byte) = (error.line(), error.column());
+    match error.classify() {
+        Category::Io => io_fault(error.into()),
+        Category::Syntax | Category::Eof => BatchFault::NotJson { line, byte },
+        Category::Data => BatchFault::NotABatch { line, byte },
+    }
+}
+
+fn io_fault(error: io::Error) -> BatchFault {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(NotBase64(at)) => BatchFault::NotBase64 { at: *at },
+        None => BatchFault::NotGzip(error),
+    }
+}
+
+// ---- JSON ----
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Field {
+    MessageType,
+    LogGroup,
+    LogEvents,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    timestamp: Option<i64>,
+    #[serde(default)]
+    message: Option<Text>,
+}
+
+impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for &mut Pass<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a log batch")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::MessageType => self.read_message_type(&mut map)?,
+                Field::LogGroup => self.read_log_group(&mut map)?,
+                Field::LogEvents => self.read_log_events(&mut map)?,
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the events one by one as they are parsed.
+struct Events<'p, 'f, F> {
+    pass: &'p mut Pass<F>,
+    filter: &'f Filter,
+}
+
+impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> DeserializeSeed<'de> for Events<'_, 'f, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for Events<'_, 'f, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("log events")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<(), A::Error> {
+        while let Some(event) = events.next_element()? {
+            self.pass.take(event, self.filter)?;
+        }
+        Ok(())
+    }
+}
+
+/// A JSON string as bytes, cut at the longest line: serde_json checks neither UTF-8 nor surrogates in bytes, so that one
+/// odd line does not hide the others (field case 29).
+#[derive(Default)]
+struct Text(Vec<u8>);
+
+impl Text {
+    fn into_string(self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        deserializer.deserialize_bytes(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text, E> {
+        Ok(Text(bytes[..bytes.len().min(MAX_LINE_BYTES)].to_vec()))
+    }
+}
+
+// ---- base64 and gzip ----
+
+/// Compressed bytes that are inflated at a time. A corrupt place costs what is inflated together with it, so small
+/// steps save the good lines before it.
+const STEP_BYTES: usize = 64;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+fn inflated(data: &str, max_bytes: u64) -> impl Read {
+    let data = data.trim_end().as_bytes();
+    let sound = sound_base64(data);
+    let decoder = DecoderReader::new(&data[..sound], &BASE64).chain(BrokenAt((sound < data.len()).then_some(sound)));
+    let gzip = MultiGzDecoder::new(BufReader::with_capacity(STEP_BYTES, decoder));
+    BufReader::new(Capped { inner: gzip, left: max_bytes })
+}
+
+/// How much of the text is base64 that a decoder takes: all of it, or the whole groups before the first odd character.
+fn sound_base64(text: &[u8]) -> usize {
+    let is_digit = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    let digits = text.iter().take_while(|b| is_digit(b)).count();
+    let padding = &text[digits..];
+    let whole = digits % 4 != 1 && padding.len() <= (4 - digits % 4) % 4 && padding.iter().all(|b| *b == b'=');
+    if whole { text.len() } else { digits / 4 * 4 }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("not base64 at character {0}")]
+struct NotBase64(usize);
+
+/// Ends a stream, with a fault if there is one.
+struct BrokenAt(Option<usize>);
+
+impl Read for BrokenAt {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.map_or(Ok(0), |at| Err(io::Error::new(io::ErrorKind::InvalidData, NotBase64(at))))
+    }
+}
+
+/// Fails with `FileTooLarge` at the first byte over the limit; plain `take` would look like text that breaks off.
+struct Capped<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Capped<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            let more = self.inner.read(&mut [0])? > 0;
+            return if more { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(0) };
+        }
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.inner.read(&mut buffer[..room])?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use flate2::{Compression, write::GzEncoder};
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    const MIB: u64 = 1024 * 1024;
+    const GROUP: &str = "/front/access";
+    const CALL: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /v1/a?key=secret HTTP/1.1" 200 5 "-" "curl/8""#;
+    const PROBE: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /v1/a HTTP/1.1" 200 5 "-" "kube-probe/1.30""#;
+    const STRANGER: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /.env HTTP/1.1" 404 5 "-" "Mozilla/5.0""#;
+    /// 2026-11-30T09:00:00Z.
+    const NINE: i64 = 1_796_029_200_000;
+
+    fn time(millis: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp_millis(millis).unwrap()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn pack(json: impl AsRef<[u8]>) -> String {
+        STANDARD.encode(gzip(json.as_ref()))
+    }
+
+    fn event(line: &str, timestamp: i64) -> String {
+        serde_json::json!({"id": "1", "timestamp": timestamp, "message": line}).to_string()
+    }
+
+    fn events(lines: &[&str]) -> String {
+        lines.iter().map(|line| event(line, NINE)).collect::<Vec<_>>().join(",")
+    }
+
+    /// A batch in the order in which CloudWatch Logs writes it.
+    fn batch(events: &str) -> String {
+        format!(
+            r#"{{"messageType":"DATA_MESSAGE","owner":"0","logGroup":"{GROUP}","logStream":"s","subscriptionFilters":["f"],"logEvents":[{events}]}}"#
+        )
+    }
+
+    fn filter() -> Filter {
+        Filter::new(serde_json::from_str(r#"{"paths": ["/v1/"]}"#).unwrap()).unwrap()
+    }
+
+    fn read_capped(data: &str, max_inflated_bytes: u64) -> Result<Batch, BatchFault> {
+        let filter = filter();
+        read(data, max_inflated_bytes, time(NINE - 3_600_000), |group| (group == GROUP).then_some(&filter))
+    }
+
+    fn read_packed(json: impl AsRef<[u8]>) -> Batch {
+        read_capped(&pack(json), MIB).unwrap()
+    }
+
+    fn call() -> Outcome {
+        Outcome::Woken(Woken { at: Some(time(NINE)), method: "GET".to_owned(), path: "/v1/a".to_owned() })
+    }
+
+    #[test]
+    fn stops_at_the_first_call_and_counts_what_came_before() {
+        let read = read_packed(batch(&events(&[PROBE, STRANGER, STRANGER, "Listening?key=secret", CALL, PROBE])));
+        let noise = BTreeMap::from([(NoiseReason::HealthCheck, 1), (NoiseReason::Path, 2)]);
+        assert_eq!(read.outcome, call());
+        assert_eq!(read.counts, Counts { read: 5, noise, unread: 1, late: 0 });
+        assert_eq!((read.log_group.as_deref(), read.unread_sample.as_deref()), (Some(GROUP), Some("Listening")));
+    }
+
+    #[test]
+    fn a_batch_without_calls_is_quiet() {
+        let rows = [
+            ("no line", events(&[])),
+            ("noise", events(&[PROBE, STRANGER])),
+            ("message null", r#"{"message":null}"#.to_owned()),
+        ];
+        for (name, events) in rows {
+            assert_eq!(read_packed(batch(&events)).outcome, Outcome::Quiet, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_late_line_does_not_wake() {
+        let oldest = NINE - 3_600_000;
+        let late = read_packed(batch(&event(CALL, oldest - 1)));
+        assert_eq!((late.outcome, late.counts.late, late.counts.read), (Outcome::Quiet, 1, 1));
+        let on_time = read_packed(batch(&event(CALL, oldest)));
+        assert!(matches!(on_time.outcome, Outcome::Woken(_)), "a line of exactly the oldest time is not late");
+    }
+
+    #[test]
+    fn an_event_without_time_takes_the_time_of_the_line() {
+        let event = serde_json::json!({"message": CALL}).to_string();
+        assert_eq!(read_packed(batch(&event)).outcome, call());
+    }
+
+    #[test]
+    fn keys_may_come_in_any_order() {
+        let events = events(&[STRANGER, CALL]);
+        let rows = [
+            (
+                "events first",
+                format!(r#"{{"logEvents":[{events}],"logGroup":"{GROUP}","messageType":"DATA_MESSAGE"}}"#),
+            ),
+            ("type last", format!(r#"{{"logGroup":"{GROUP}","logEvents":[{events}],"messageType":"DATA_MESSAGE"}}"#)),
+            ("no type", format!(r#"{{"logGroup":"{GROUP}","logEvents":[{events}]}}"#)),
+            ("broken behind the group", format!(r#"{{"logEvents":[{events}],"logGroup":"{GROUP}",]"#)),
+            (
+                "unknown keys",
+                format!(r#"{{"x":[{{}}],"messageType":"DATA_MESSAGE","logGroup":"{GROUP}","logEvents":[{events}]}}"#),
+            ),
+        ];
+        for (name, json) in rows {
+            let read = read_packed(json);
+            assert_eq!((read.outcome, read.counts.read), (call(), 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn control_and_group_are_seen_behind_the_events() {
+        let events = events(&[CALL]);
+        let control = format!(r#"{{"logEvents":[{events}],"logGroup":"{GROUP}","messageType":"CONTROL_MESSAGE"}}"#);
+        assert_eq!(read_packed(control).outcome, Outcome::Control);
+        let ignored = format!(r#"{{"logEvents":[{events}],"logGroup":"/other","messageType":"DATA_MESSAGE"}}"#);
+        assert_eq!(read_packed(ignored).outcome, Outcome::Ignored);
+    }
+
+    #[test]
+    fn case_20_strangers_do_not_wake() {
+        let requests = ["GET /.env 404", "GET /wp-login.php 404", "HEAD / 301", "GET http://203.0.113.9/ 400"];
+        let line = |n: usize| {
+            let (request, status) = requests[n % 4].rsplit_once(' ').unwrap();
+            format!(
+                r#"203.0.113.{n} - - [30/Nov/2026:09:00:00 +0000] "{request} HTTP/1.1" {status} 5 "-" "Mozilla/5.0""#
+            )
+        };
+        let lines: Vec<String> = (0..40).map(line).collect();
+        let read = read_packed(batch(&events(&lines.iter().map(String::as_str).collect::<Vec<_>>())));
+        assert_eq!((read.outcome, read.counts.read), (Outcome::Quiet, 40));
+    }
+
+    #[test]
+    fn case_28_a_control_message_is_no_fault_and_no_wake() {
+        let control = format!(
+            r#"{{"messageType":"CONTROL_MESSAGE","owner":"CloudwatchLogs","logGroup":"","logStream":"","subscriptionFilters":[],"logEvents":[{}]}}"#,
+            event(CALL, NINE)
+        );
+        let read = read_packed(control);
+        assert_eq!((read.outcome, read.counts), (Outcome::Control, Counts::default()));
+    }
+
+    #[test]
+    fn case_29_one_odd_line_does_not_hide_the_others() {
+        let message = |raw: &[u8]| [br#"{"id":"1","timestamp":1796029200000,"message":""#, raw, br#""}"#].concat();
+        let odd: [(&str, &[u8]); 4] = [
+            ("no UTF-8", b"\xff\xfe"),
+            ("lone surrogate", br"\ud800 x"),
+            ("raw control character", b"a\tb\x01"),
+            ("not ASCII", "搜索 é".as_bytes()),
+        ];
+        for (name, raw) in odd {
+            let events = [message(raw), b",".to_vec(), event(CALL, NINE).into_bytes()].concat();
+            let json = [batch("").strip_suffix("]}").unwrap().as_bytes(), &events, b"]}"].concat();
+            let read = read_packed(json);
+            assert_eq!((read.outcome, read.counts.unread), (call(), 1), "{name}");
+        }
+        let chinese = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /v1/搜索?q=é HTTP/1.1" 200 5 "-" "-""#;
+        assert!(
+            matches!(read_packed(batch(&events(&[chinese]))).outcome, Outcome::Woken(woken) if woken.path == "/v1/搜索")
+        );
+    }
+
+    #[test]
+    fn case_32_the_last_of_50_000_lines_wakes() {
+        let filler = format!("{STRANGER} {}", "x".repeat(270));
+        let mut lines = vec![filler.as_str(); 49_999];
+        lines.push(CALL);
+        let json = batch(&events(&lines));
+        assert!(json.len() > 20_000_000);
+        let read = read_capped(&pack(json), 64 * MIB).unwrap();
+        assert_eq!((read.outcome, read.counts.read), (call(), 50_000));
+    }
+
+    /// One member of a gzip file may follow another: 1 GB that takes 1 MB to hold.
+    fn gigabyte_of(byte: u8) -> String {
+        STANDARD.encode(gzip(&vec![byte; MIB as usize]).repeat(1024))
+    }
+
+    #[test]
+    fn case_32_a_gigabyte_of_zeros_ends_at_the_first_byte() {
+        let fault = read_capped(&gigabyte_of(0), u64::MAX).unwrap_err();
+        assert_eq!(fault.to_string(), "awslogs.data: not JSON at line 1, byte 1");
+    }
+
+    #[test]
+    fn case_32_what_is_too_large_to_read_is_not_quiet() {
+        let quiet = batch(&events(&[PROBE, STRANGER]));
+        let exact = quiet.len() as u64;
+        assert_eq!(read_capped(&gigabyte_of(b' '), MIB).unwrap().outcome, Outcome::TooLarge);
+        assert_eq!(read_capped(&pack(&quiet), exact - 1).unwrap().outcome, Outcome::TooLarge);
+        assert_eq!(read_capped(&pack(&quiet), exact).unwrap().outcome, Outcome::Quiet);
+        let huge_line = batch(&events(&[&"x".repeat(2 * MIB as usize)]));
+        let read = read_capped(&pack(huge_line), MIB).unwrap();
+        assert_eq!((read.outcome, read.log_group.as_deref()), (Outcome::TooLarge, Some(GROUP)));
+    }
+
+    #[test]
+    fn case_35_lines_of_a_group_without_filter_are_not_looked_at() {
+        let own = batch(&events(&["GET /v1 200", CALL])).replace(GROUP, "/aws/lambda/wake");
+        let read = read_packed(own);
+        assert_eq!((read.outcome, read.counts, read.unread_sample), (Outcome::Ignored, Counts::default(), None));
+        assert_eq!(read.log_group.as_deref(), Some("/aws/lambda/wake"));
+    }
+
+    #[test]
+    fn a_fault_names_the_field_and_the_place() {
+        let quiet = batch(&events(&[PROBE]));
+        let good = pack(&quiet);
+        let mut wrong_sum = gzip(quiet.as_bytes());
+        let sum = wrong_sum.len() - 8;
+        wrong_sum[sum] ^= 1;
+        let rows = [
+            ("empty", String::new(), "awslogs.data: not gzip, or broken"),
+            ("not base64", "%%%".to_owned(), "awslogs.data: not base64 at character 0"),
+            ("base64 breaks", format!("{}%", &good[..40]), "awslogs.data: not base64 at character 40"),
+            ("not gzip", STANDARD.encode(&quiet), "awslogs.data: not gzip, or broken"),
+            ("gzip breaks off", good[..good.len() / 8 * 4].to_owned(), "awslogs.data: not gzip, or broken"),
+            ("check sum wrong", STANDARD.encode(&wrong_sum), "awslogs.data: not gzip, or broken"),
+            ("not JSON", pack("hello"), "awslogs.data: not JSON at line 1, byte 1"),
+            ("JSON breaks off", pack(&quiet[..30]), "awslogs.data: not JSON at line 1, byte 30"),
+            ("more behind it", pack(format!("{quiet}x")), "awslogs.data: not JSON at line 1, byte 267"),
+            ("no batch", pack("[1]"), "awslogs.data: JSON of another shape than a log batch at line 1, byte 1"),
+            ("no group", pack(r#"{"logEvents":[]}"#), "awslogs.data: logGroup is missing"),
+            ("no events", pack(format!(r#"{{"logGroup":"{GROUP}"}}"#)), "awslogs.data: logEvents is missing"),
+        ];
+        for (name, data, message) in rows {
+            assert_eq!(read_capped(&data, MIB).unwrap_err().to_string(), message, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_call_before_the_broken_place_wakes() {
+        let json = batch(&events(&[CALL]));
+        let data = pack(&json);
+        let many =
+            pack(batch(&events(&[CALL, PROBE, "some other text of a line, long enough to fill bytes", "and 1 more"])));
+        let rows = [
+            ("JSON breaks off", pack(&json[..json.len() - 2])),
+            ("gzip breaks off", data[..data.len() - 16].to_owned()),
+            ("other bytes behind the gzip", STANDARD.encode([&gzip(json.as_bytes())[..], b"no gzip"].concat())),
+            ("base64 breaks", format!("{}%%%", &many[..many.len() - 12])),
+            ("event of another shape", pack(batch(&format!("{},7", event(CALL, NINE))))),
+        ];
+        for (name, data) in rows {
+            assert_eq!(read_capped(&data, MIB).unwrap().outcome, call(), "{name}");
+        }
+    }
+
+    #[test]
+    fn bits_that_turn_in_the_second_half_do_not_hide_a_call_at_the_start() {
+        let filler: Vec<String> = (0..400).map(|n| format!("line {} of some text", n * n * 7919)).collect();
+        let lines: Vec<&str> = [CALL].into_iter().chain(filler.iter().map(String::as_str)).collect();
+        let mut packed = gzip(batch(&events(&lines)).as_bytes());
+        let middle = packed.len() / 2;
+        packed[middle..].fill(0xff);
+        assert_eq!(read_capped(&STANDARD.encode(packed), MIB).unwrap().outcome, call());
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_harmless() {
+        let rows =
+            [("query", "GET /a?key=secret", "GET /a"), ("control characters", "a\nb\u{1b}[0m", "a\\nb\\u{1b}[0m")];
+        for (name, text, expected) in rows {
+            assert_eq!(shown(text), expected, "{name}");
+        }
+        assert_eq!(shown(&"é\n".repeat(300)).chars().count(), SHOWN_CHARS);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(data in ".{0,200}") {
+            let _ = read_capped(&data, MIB);
+        }
+
+        #[test]
+        fn no_packed_bytes_make_it_panic(json in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_capped(&pack(json), MIB);
+        }
+
+        #[test]
+        fn no_turned_byte_makes_it_panic_or_stall(place in 0_usize..400, byte in any::<u8>()) {
+            let mut packed = gzip(batch(&events(&[PROBE, STRANGER, CALL])).as_bytes());
+            let place = place % packed.len();
+            packed[place] = byte;
+            let _ = read_capped(&STANDARD.encode(packed), MIB);
+        }
+
+        #[test]
+        fn a_call_beside_any_lines_still_wakes(mut lines in proptest::collection::vec(".{0,80}", 0..20), place in 0_usize..20) {
+            lines.insert(place.min(lines.len()), CALL.to_owned());
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            prop_assert!(matches!(read_packed(batch(&events(&lines))).outcome, Outcome::Woken(_)));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The calls a run can ask for, and their answers. SDK types end in `aws/`, which answers these over the network;
+//! `world.rs` answers them in memory.
+
+use super::alert::Alert;
+use crate::domain::{
+    AlertKey, Blind, Claim, ClaimAnswer, Fault, Instant, Mark, NodeId, NodeSeen, NodeState, PoolName, PoolRecord,
+    ReadyFact, RunId, Wake,
+};
+use crate::error::CallError;
+use crate::observation::{Series, SignalKind, Unread};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A CloudWatch metric under its exact dimensions. The value `{node}` stands for the node's id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricRef {
+    /// Such as `AWS/ApplicationELB`.
+    pub namespace: String,
+    /// Such as `RequestCount`.
+    pub metric: String,
+    /// Exact names and values: a wrong one gives an empty, valid answer (field case 19).
+    #[serde(default)]
+    pub dimensions: BTreeMap<String, String>,
+}
+
+impl MetricRef {
+    /// This metric for one node.
+    pub fn of(&self, node: &NodeId) -> MetricRef {
+        let filled = |value: &String| value.replace("{node}", node.as_str());
+        let dimensions = self.dimensions.iter().map(|(name, value)| (name.clone(), filled(value))).collect();
+        MetricRef { dimensions, ..self.clone() }
+    }
+}
+
+/// One configured signal of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    /// Requests (Sum) or open calls (Maximum).
+    pub kind: SignalKind,
+    /// The metric.
+    pub metric: MetricRef,
+    /// A metric that has points whenever the source is alive, used or not.
+    pub alive: Option<MetricRef>,
+}
+
+/// The points of every metric asked for, or why there are none.
+pub type Activity = BTreeMap<MetricRef, Result<Series, Unread>>;
+
+/// A fact of one node, written without a condition; `None` removes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// The first idle reading.
+    Mark(Option<Mark>),
+    /// Readiness.
+    Ready(Option<ReadyFact>),
+    /// A refusal.
+    Fault(Option<Fault>),
+    /// Unknown signals.
+    Blind(Option<Blind>),
+}
+
+/// The attribute that holds a fact of a node: `KIND#NODE`. One attribute a fact, at the top level.
+pub fn fact_name(kind: &str, node: &NodeId) -> String {
+    format!("{kind}#{node}")
+}
+
+/// On which counters a claim depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permit {
+    /// The claim counter as it was read.
+    pub claims: u64,
+    /// The demand counter as it was read with the demand that the decision saw; absent for START and for a repeated STOP
+    /// of a node that is on its way down.
+    pub demand: Option<u64>,
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Call {
+    /// DescribeInstances, all pages, of the nodes with the tag `reveille:pool`; of these pools only, or of all.
+    DescribeNodes {
+        /// Which pools; `None` for every node with the tag.
+        pools: Option<BTreeSet<PoolName>>,
+    },
+    /// A consistent read of the items of these pools.
+    ReadLedger {
+        /// Which.
+        pools: BTreeSet<PoolName>,
+    },
+    /// Records a wake: one unconditional update that moves the demand counter and returns the new item.
+    RecordDemand {
+        /// The pool.
+        pool: PoolName,
+        /// A named node, or any of the pool.
+        node: Option<NodeId>,
+        /// The wake.
+        wake: Wake,
+    },
+    /// GetMetricData in 1-minute buckets.
+    ReadActivity {
+        /// What, and whether Sum (requests, alive) or Maximum (gauges).
+        metrics: BTreeMap<MetricRef, SignalKind>,
+        /// Inclusive.
+        from: Instant,
+        /// Exclusive.
+        to: Instant,
+    },
+    /// DescribeInstanceStatus: which of these running nodes pass their status checks.
+    ReadReadiness {
+        /// Which.
+        nodes: BTreeSet<NodeId>,
+    },
+    /// Writes a claim if the permit's counters have not moved, and moves the claim counter.
+    Claim {
+        /// The pool.
+        pool: PoolName,
+        /// The node.
+        node: NodeId,
+        /// The condition.
+        permit: Permit,
+        /// The claim.
+        claim: Claim,
+    },
+    /// StartInstances of one id, never retried by the SDK.
+    Start {
+        /// The node.
+        node: NodeId,
+    },
+    /// StopInstances of one id, never retried by the SDK.
+    Stop {
+        /// The node.
+        node: NodeId,
+        /// Hard, where the graceful stop hangs.
+        force: bool,
+    },
+    /// Records what EC2 answered, if the claim is still this run's, and moves the claim counter.
+    RecordAnswer {
+        /// The pool.
+        pool: PoolName,
+        /// The node.
+        node: NodeId,
+        /// Whose claim.
+        run: RunId,
+        /// What EC2 answered.
+        answer: ClaimAnswer,
+        /// A refusal to wait out.
+        fault: Option<Fault>,
+    },
+    /// Writes facts of nodes of one pool.
+    WriteFacts {
+        /// The pool.
+        pool: PoolName,
+        /// The facts.
+        facts: Vec<(NodeId, Fact)>,
+    },
+    /// Claims the right to send an alert; false if it was sent before.
+    ClaimAlert {
+        /// Its key.
+        key: AlertKey,
+        /// When.
+        at: Instant,
+    },
+    /// Publishes to the topic.
+    Publish {
+        /// The alert.
+        alert: Alert,
+    },
+    /// Notes that a claimed alert was published. One that was claimed and not published is sent again by a later run.
+    MarkPublished {
+        /// Its key.
+        key: AlertKey,
+    },
+}
+
+/// The outcome of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claimed {
+    /// Granted; the item as it is now.
+    Granted(PoolRecord),
+    /// The counters had moved; the item as it is now.
+    Lost(PoolRecord),
+}
+
+/// What StartInstances answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    /// The state before the call: the API's own answer, not a stale describe.
+    pub before: NodeState,
+}
+
+/// What StopInstances answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped {
+    /// The state before the call.
+    pub before: NodeState,
+}
+
+/// The answer to a call of the same name.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each is the answer to the call of its name")]
+pub enum Answer {
+    Nodes(Result<Vec<NodeSeen>, CallError>),
+    Ledger(Result<BTreeMap<PoolName, PoolRecord>, CallError>),
+    Demand(Result<PoolRecord, CallError>),
+    Activity(Result<Activity, CallError>),
+    Readiness(Result<BTreeSet<NodeId>, CallError>),
+    Claim(Result<Claimed, CallError>),
+    Start(Result<Started, CallError>),
+    Stop(Result<Stopped, CallError>),
+    Recorded(Result<(), CallError>),
+    AlertClaim(Result<bool, CallError>),
+    Published(Result<(), CallError>),
+}
+
+macro_rules! takes {
+    ($($name:ident, $variant:ident, $value:ty, $act:literal;)*) => {
+        $(
+            #[doc = concat!("Takes the answer to: ", $act, ".")]
+            ///
+            /// # Errors
+            /// The call's own, or a wrong answer.
+            pub fn $name(answer: Option<Answer>) -> Result<$value, CallError> {
+                if let Some(Answer::$variant(value)) = answer { value } else { Err(CallError::wrong_answer($act)) }
+            }
+        )*
+    };
+}
+
+takes! {
+    take_nodes, Nodes, Vec<NodeSeen>, "describe nodes";
+    take_ledger, Ledger, BTreeMap<PoolName, PoolRecord>, "read ledger";
+    take_demand, Demand, PoolRecord, "record demand";
+    take_activity, Activity, Activity, "read activity";
+    take_readiness, Readiness, BTreeSet<NodeId>, "read readiness";
+    take_claim, Claim, Claimed, "claim";
+    take_start, Start, Started, "start node";
+    take_stop, Stop, Stopped, "stop node";
+    take_recorded, Recorded, (), "record";
+    take_alert_claim, AlertClaim, bool, "claim alert";
+    take_published, Published, (), "publish";
+}

@@ -1,0 +1,69 @@
+//! What a look proves beyond what the ledger knew.
+
+use super::alert::About;
+use super::call::Call;
+use super::outcome::{Effect, EffectKind};
+use super::{Alert, Context};
+use crate::decide::Look;
+use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, NodeState};
+use crate::error::{CallError, TookEffect, class_of};
+use crate::observation::is_overdue;
+use crate::policy::STALE_LOOK;
+
+/// A START that fell back, as it is to be recorded and told.
+pub(super) struct FallenStart {
+    pub(super) write: Call,
+    pub(super) alert: Alert,
+    pub(super) effect: Effect,
+}
+
+/// Notes in the look that its START fell back, if it did: the claim is void and the node waits before the next try.
+pub(super) fn note_fallen_start(ctx: &Context, look: &mut Look) -> Option<FallenStart> {
+    let error = fell_back(look)?;
+    let mut fault = Fault::next(FaultKind::Start, look.record.fault.as_ref(), &error, look.now);
+    // Each fallen start bills a minute; whatever the cause, callers that keep asking do not start it again at once.
+    fault.retry_at = fault.retry_at.max(look.now + STALE_LOOK);
+    let claim = look.record.claim.as_mut()?;
+    claim.answer = Some(ClaimAnswer::Refused);
+    look.record.fault = Some(fault.clone());
+    let (pool, node) = (look.seen.pool.clone(), look.seen.id.clone());
+    let about = About { pool: &pool, node: Some(&node), now: ctx.now };
+    let (alert, run) = (about.start_failed(&error, fault.since, fault.retry_at), claim.run.clone());
+    let effect = Effect {
+        event: EffectKind::StartFailed,
+        pool: pool.clone(),
+        node: Some(node.clone()),
+        reason: error.code.clone(),
+    };
+    let write = Call::RecordAnswer { pool, node, run, answer: ClaimAnswer::Refused, fault: Some(fault) };
+    Some(FallenStart { write, alert, effect })
+}
+
+/// An accepted START that ended `stopped` without ever having been ready, for a cause that nobody asked for: LaunchTime
+/// moved, or it did not and the effect is overdue (field case 03).
+fn fell_back(look: &Look) -> Option<CallError> {
+    let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start && claim.answer.is_none())?;
+    let was_ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
+    let ended = look.seen.launched_at > claim.launched_at || (is_overdue(&look.record, look.now) && !was_ready);
+    let reason = look.seen.state_reason.as_ref().filter(|reason| !reason.was_asked_for())?;
+    let before_claim = look.seen.transition_at.is_some_and(|at| at < claim.at);
+    if look.seen.state != NodeState::Stopped || was_ready || !ended || before_claim {
+        return None;
+    }
+    Some(CallError {
+        act: format!("start node {}", look.seen.id),
+        code: reason.code.clone(),
+        message: reason.message.clone(),
+        class: class_of(&reason.code),
+        effect: TookEffect::No,
+    })
+}
+
+/// A refused START is over once the node is ready, a refused STOP once it is stopped.
+pub(super) fn fault_is_over(look: &Look) -> bool {
+    let ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
+    look.record.fault.as_ref().is_some_and(|fault| match fault.kind {
+        FaultKind::Start => look.seen.state == NodeState::Running && ready,
+        FaultKind::Stop => look.seen.state == NodeState::Stopped,
+    })
+}

@@ -1,0 +1,56 @@
+//! The sequences (observe, decide, claim, look again, act, record) as step machines without I/O: a run asks for calls and
+//! gets their answers. The same code runs over AWS, in memory, under a model checker and in the planner.
+
+mod act;
+mod alert;
+mod call;
+mod evidence;
+mod idle;
+mod look;
+mod outcome;
+mod wake;
+
+pub use alert::{Alert, AlertKind};
+pub use call::{
+    Activity, Answer, Call, Claimed, Fact, MetricRef, Permit, Signal, Started, Stopped, fact_name, take_activity,
+    take_alert_claim, take_claim, take_demand, take_ledger, take_nodes, take_published, take_readiness, take_recorded,
+    take_start, take_stop,
+};
+pub use idle::IdleRun;
+pub use outcome::{Decided, Effect, EffectKind, Outcome, PoolAnswer};
+pub use wake::{Cause, Target, WakeRun, WakeWish};
+
+use crate::domain::{Instant, PoolName, RunId};
+use crate::policy::Policy;
+use chrono::TimeDelta;
+use std::collections::BTreeMap;
+
+/// What every run is given at its start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Context {
+    /// This run.
+    pub run: RunId,
+    /// The instant all decisions of this run are made at.
+    pub now: Instant,
+    /// How long the run may take at most; a call it sends is not in flight after that.
+    pub time_out: TimeDelta,
+    /// The limits.
+    pub policy: Policy,
+    /// The pools and their signals.
+    pub pools: BTreeMap<PoolName, Vec<Signal>>,
+}
+
+/// What a run wants next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Carry these out, at once where possible, and answer in the same order.
+    Calls(Vec<Call>),
+    /// The run is over.
+    Done(Outcome),
+}
+
+/// A sequence that is driven from outside. The first `next` is given no answers.
+pub trait Run {
+    /// Takes the answers to the calls asked for last, in their order.
+    fn next(&mut self, answers: Vec<Answer>) -> Step;
+}

@@ -1,0 +1,103 @@
+//! What a run decided and did, as values for logs, answers and tests.
+
+use crate::decide::Reason;
+use crate::domain::{Instant, NodeId, Phase, PoolName};
+use crate::error::CallError;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One decision, as it stands in the `decided` line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decided {
+    /// The pool.
+    pub pool: PoolName,
+    /// The node, where there is one.
+    pub node: Option<NodeId>,
+    /// `keep`, `mark`, `stop`, `force_stop`, `start` or `nothing`.
+    pub action: String,
+    /// Why.
+    pub reason: Reason,
+    /// What the rule saw.
+    pub inputs: Value,
+    /// The earliest possible stop, where one is in sight.
+    pub stops_not_before: Option<Instant>,
+    /// The claim counter that the decision saw.
+    pub generation: u64,
+}
+
+/// Something that happened because of this run, or was seen by it first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectKind {
+    /// A wake was recorded.
+    Demand,
+    /// A START was accepted.
+    Start,
+    /// A START was refused, got no answer, or fell back.
+    StartFailed,
+    /// Readiness was seen for the first time since a launch.
+    Ready,
+    /// The first idle reading was written down.
+    IdleMark,
+    /// A STOP was accepted.
+    Stop,
+    /// A STOP was refused or got no answer.
+    StopFailed,
+    /// A person was told.
+    Alert,
+    /// A caller was refused.
+    Refused,
+}
+
+/// One effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Effect {
+    /// What.
+    pub event: EffectKind,
+    /// The pool.
+    pub pool: PoolName,
+    /// The node, where there is one.
+    pub node: Option<NodeId>,
+    /// Why, in a few words.
+    pub reason: String,
+}
+
+/// What a caller is told of one pool (or of one node of it).
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolAnswer {
+    /// The pool.
+    pub pool: PoolName,
+    /// The node spoken of.
+    pub node: Option<NodeId>,
+    /// Its phase, where there is a node.
+    pub phase: Option<Phase>,
+    /// Why.
+    pub reason: Reason,
+    /// The code of the refusal that is waited out, where there is one.
+    pub fault_code: Option<String>,
+    /// Since when that refusal lasts.
+    pub fault_since: Option<Instant>,
+    /// Ready in about so many seconds, where it is on its way.
+    pub ready_in_seconds: Option<i64>,
+    /// Not worth asking again before, in seconds.
+    pub retry_after_seconds: Option<i64>,
+    /// Where a ready node answers.
+    pub address: Option<String>,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    /// One decision a node (or pool), in the order they were made.
+    pub decided: Vec<Decided>,
+    /// What was done.
+    pub effects: Vec<Effect>,
+    /// What the callers are told, one a wish.
+    pub answers: Vec<PoolAnswer>,
+    /// A named node that no pool has.
+    pub not_found: Option<String>,
+    /// Calls that failed, each handled where it stands: the next run repeats what matters.
+    pub failed: Vec<CallError>,
+    /// The run as a whole could not do its job (no look, or no ledger): the function has to fail visibly.
+    pub blind: Option<CallError>,
+}

@@ -1,0 +1,412 @@
+//! An in-memory world that answers the same calls as AWS, on virtual time, with faults. Tests, soak and planner drive runs
+//! over it; one suite holds it and the executor over AWS to the same behaviour.
+
+use crate::domain::{
+    AlertKey, Claim, ClaimAnswer, Fault, Instant, NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, RunId,
+    StateReason, Wake,
+};
+use crate::error::{CallError, TookEffect, class_of, effect_of};
+use crate::observation::{Series, SignalKind, Unread};
+use crate::run::{
+    Activity, Alert, Answer, Call, Claimed, Context, Fact, MetricRef, Outcome, Permit, Run, Started, Step, Stopped,
+};
+use chrono::TimeDelta;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a call fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldFault {
+    /// The call's kind, such as `start`; see [`call_name`].
+    pub call: &'static str,
+    /// Only calls about this node.
+    pub node: Option<NodeId>,
+    /// The service's code.
+    pub code: &'static str,
+    /// Whether the call is carried out before its answer is lost.
+    pub after: bool,
+    /// How many times.
+    pub times: u32,
+}
+
+/// The short name of a call.
+pub fn call_name(call: &Call) -> &'static str {
+    match call {
+        Call::DescribeNodes { .. } => "describe",
+        Call::ReadLedger { .. } => "read_ledger",
+        Call::RecordDemand { .. } => "demand",
+        Call::ReadActivity { .. } => "activity",
+        Call::ReadReadiness { .. } => "readiness",
+        Call::Claim { .. } => "claim",
+        Call::Start { .. } => "start",
+        Call::Stop { .. } => "stop",
+        Call::RecordAnswer { .. } => "record",
+        Call::WriteFacts { .. } => "facts",
+        Call::ClaimAlert { .. } => "claim_alert",
+        Call::Publish { .. } => "publish",
+        Call::MarkPublished { .. } => "mark_published",
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct WorldNode {
+    seen: NodeSeen,
+    /// The state it goes to by itself, and when.
+    due: Option<(Instant, NodeState, Option<StateReason>)>,
+    checks_ok_at: Option<Instant>,
+    stuck: bool,
+    falls_back: Option<StateReason>,
+    refuses_stop: Option<&'static str>,
+}
+
+/// The world.
+#[derive(Debug, Clone, PartialEq)]
+pub struct World {
+    now: Instant,
+    nodes: BTreeMap<NodeId, WorldNode>,
+    ledger: BTreeMap<PoolName, PoolRecord>,
+    metrics: BTreeMap<MetricRef, BTreeMap<Instant, f64>>,
+    alerts: BTreeMap<AlertKey, Instant>,
+    faults: Vec<WorldFault>,
+    /// How long `pending` lasts.
+    pub pending: TimeDelta,
+    /// How long `stopping` lasts.
+    pub stopping: TimeDelta,
+    /// From launch to status checks ok.
+    pub checks: TimeDelta,
+    /// Every call that was made, in order.
+    pub calls: Vec<&'static str>,
+    /// What was published.
+    pub published: Vec<Alert>,
+    /// Every accepted START and STOP.
+    pub effects: Vec<(Instant, &'static str, NodeId)>,
+}
+
+impl World {
+    /// An empty world at this instant.
+    pub fn at(now: Instant) -> Self {
+        Self {
+            now,
+            nodes: BTreeMap::new(),
+            ledger: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+            alerts: BTreeMap::new(),
+            faults: Vec::new(),
+            pending: TimeDelta::seconds(20),
+            stopping: TimeDelta::seconds(40),
+            checks: TimeDelta::seconds(60),
+            calls: Vec::new(),
+            published: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// The instant it is.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Moves time forward; nodes change state on the way.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        for node in self.nodes.values_mut() {
+            settle(node, self.now);
+        }
+    }
+
+    /// Puts a node there, as it is.
+    pub fn add_node(&mut self, seen: NodeSeen) {
+        let checks_ok_at = seen.launched_at.map(|at| at + self.checks);
+        let node = WorldNode { seen, due: None, checks_ok_at, stuck: false, falls_back: None, refuses_stop: None };
+        self.nodes.insert(node.seen.id.clone(), node);
+    }
+
+    /// The node as it truly is now.
+    pub fn node(&self, id: &NodeId) -> Option<&NodeSeen> {
+        self.nodes.get(id).map(|node| &node.seen)
+    }
+
+    /// The ledger's item of a pool, to look at or to change.
+    pub fn record(&mut self, pool: &PoolName) -> &mut PoolRecord {
+        self.ledger.entry(pool.clone()).or_default()
+    }
+
+    /// Adds a point.
+    pub fn point(&mut self, metric: &MetricRef, at: Instant, value: f64) {
+        *self.metrics.entry(metric.clone()).or_default().entry(at).or_insert(0.0) += value;
+    }
+
+    /// Makes a coming call fail.
+    pub fn fail(&mut self, fault: WorldFault) {
+        self.faults.push(fault);
+    }
+
+    /// The node hangs in its next `stopping` until it is forced.
+    pub fn hang_in_stopping(&mut self, id: &NodeId) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.stuck = true;
+        }
+    }
+
+    /// The node's next START is accepted and falls back to `stopped`.
+    pub fn fall_back(&mut self, id: &NodeId, reason: StateReason) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.falls_back = Some(reason);
+        }
+    }
+
+    /// EC2 refuses every STOP of the node with this code.
+    pub fn refuse_stop(&mut self, id: &NodeId, code: &'static str) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.refuses_stop = Some(code);
+        }
+    }
+
+    /// A person starts the node in the console.
+    ///
+    /// # Errors
+    /// As EC2 answers.
+    pub fn start(&mut self, id: &NodeId) -> Result<Started, CallError> {
+        let (now, pending) = (self.now, self.pending);
+        let checks = self.checks;
+        let node = self.nodes.get_mut(id).ok_or_else(|| refuse("start", id, "InvalidInstanceID.NotFound"))?;
+        let before = node.seen.state;
+        match before {
+            NodeState::Pending | NodeState::Running => return Ok(Started { before }),
+            NodeState::Stopping | NodeState::Gone => return Err(refuse("start", id, "IncorrectInstanceState")),
+            NodeState::Stopped => {}
+        }
+        node.seen.state = NodeState::Pending;
+        node.seen.launched_at = Some(now);
+        (node.seen.state_reason, node.seen.transition_at) = (None, None);
+        node.checks_ok_at = Some(now + checks);
+        let fallen = node.falls_back.take();
+        let to = if fallen.is_some() { NodeState::Stopped } else { NodeState::Running };
+        node.due = Some((now + pending, to, fallen));
+        self.effects.push((now, "start", id.clone()));
+        Ok(Started { before })
+    }
+
+    /// A person stops the node in the console.
+    ///
+    /// # Errors
+    /// As EC2 answers.
+    pub fn stop(&mut self, id: &NodeId, force: bool) -> Result<Stopped, CallError> {
+        let (now, stopping) = (self.now, self.stopping);
+        let node = self.nodes.get_mut(id).ok_or_else(|| refuse("stop", id, "InvalidInstanceID.NotFound"))?;
+        let before = node.seen.state;
+        if let Some(code) = node.refuses_stop {
+            return Err(refuse("stop", id, code));
+        }
+        match before {
+            NodeState::Stopping if force => {
+                node.stuck = false;
+                node.due = Some((now + TimeDelta::seconds(10), NodeState::Stopped, None));
+            }
+            NodeState::Stopping | NodeState::Stopped => {}
+            NodeState::Pending | NodeState::Gone => return Err(refuse("stop", id, "IncorrectInstanceState")),
+            NodeState::Running => {
+                node.seen.state = NodeState::Stopping;
+                node.seen.transition_at = Some(now);
+                let (code, message) = ("Client.UserInitiatedShutdown".to_owned(), "User initiated shutdown".to_owned());
+                node.seen.state_reason = Some(StateReason { code, message });
+                node.due = (!node.stuck).then_some((now + stopping, NodeState::Stopped, None));
+                self.effects.push((now, "stop", id.clone()));
+            }
+        }
+        Ok(Stopped { before })
+    }
+
+    /// Carries out one call.
+    pub fn answer(&mut self, call: &Call) -> Answer {
+        self.calls.push(call_name(call));
+        let Some(fault) = self.take_fault(call) else { return self.carry_out(call) };
+        if fault.after {
+            self.carry_out(call);
+        }
+        let effect = if fault.after { TookEffect::Maybe } else { effect_of(fault.code, None) };
+        failed(call, CallError { effect, ..refuse_words(call_name(call), fault.code) })
+    }
+
+    fn take_fault(&mut self, call: &Call) -> Option<WorldFault> {
+        let name = call_name(call);
+        let about = match call {
+            Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } => Some(node),
+            Call::DescribeNodes { .. }
+            | Call::ReadLedger { .. }
+            | Call::RecordDemand { .. }
+            | Call::ReadActivity { .. }
+            | Call::ReadReadiness { .. }
+            | Call::RecordAnswer { .. }
+            | Call::WriteFacts { .. }
+            | Call::ClaimAlert { .. }
+            | Call::Publish { .. }
+            | Call::MarkPublished { .. } => None,
+        };
+        let fits = |fault: &WorldFault| fault.call == name && (fault.node.is_none() || fault.node.as_ref() == about);
+        let fault = self.faults.iter_mut().find(|fault| fault.times > 0 && fits(fault))?;
+        fault.times -= 1;
+        Some(fault.clone())
+    }
+
+    fn carry_out(&mut self, call: &Call) -> Answer {
+        match call {
+            Call::DescribeNodes { pools } => Answer::Nodes(Ok(self.describe(pools.as_ref()))),
+            Call::ReadLedger { pools } => {
+                let read = |pool: &PoolName| (pool.clone(), self.ledger.get(pool).cloned().unwrap_or_default());
+                Answer::Ledger(Ok(pools.iter().map(read).collect()))
+            }
+            Call::RecordDemand { pool, node, wake } => Answer::Demand(Ok(self.demand(pool, node.as_ref(), wake))),
+            Call::ReadActivity { metrics, from, to } => Answer::Activity(Ok(self.activity(metrics, *from, *to))),
+            Call::ReadReadiness { nodes } => Answer::Readiness(Ok(self.readiness(nodes))),
+            Call::Claim { pool, node, permit, claim } => Answer::Claim(Ok(self.claim(pool, node, *permit, claim))),
+            Call::Start { node } => Answer::Start(self.start(node)),
+            Call::Stop { node, force } => Answer::Stop(self.stop(node, *force)),
+            Call::RecordAnswer { pool, node, run, answer, fault } => {
+                self.record_answer(pool, node, run, answer, fault.as_ref());
+                Answer::Recorded(Ok(()))
+            }
+            Call::WriteFacts { pool, facts } => {
+                for (node, fact) in facts {
+                    write(self.record(pool).nodes.entry(node.clone()).or_default(), fact);
+                }
+                Answer::Recorded(Ok(()))
+            }
+            Call::ClaimAlert { key, at } => {
+                let is_new = !self.alerts.contains_key(key);
+                self.alerts.entry(key.clone()).or_insert(*at);
+                Answer::AlertClaim(Ok(is_new))
+            }
+            Call::Publish { alert } => {
+                self.published.push(alert.clone());
+                Answer::Published(Ok(()))
+            }
+            Call::MarkPublished { .. } => Answer::Recorded(Ok(())),
+        }
+    }
+
+    fn describe(&self, pools: Option<&BTreeSet<PoolName>>) -> Vec<NodeSeen> {
+        let wanted = |node: &&WorldNode| pools.is_none_or(|pools| pools.contains(&node.seen.pool));
+        self.nodes.values().filter(wanted).map(|node| node.seen.clone()).collect()
+    }
+
+    fn demand(&mut self, pool: &PoolName, node: Option<&NodeId>, wake: &Wake) -> PoolRecord {
+        let record = self.record(pool);
+        record.demand += 1;
+        match node {
+            Some(id) => record.nodes.entry(id.clone()).or_default().wake = Some(wake.clone()),
+            None => record.wake = Some(wake.clone()),
+        }
+        record.clone()
+    }
+
+    fn activity(&self, metrics: &BTreeMap<MetricRef, SignalKind>, from: Instant, to: Instant) -> Activity {
+        let points = |metric: &MetricRef| {
+            let found = self.metrics.get(metric).into_iter().flat_map(|points| points.range(from..to));
+            found.map(|(at, value)| (*at, *value)).collect()
+        };
+        let read =
+            |metric: &MetricRef| (metric.clone(), Ok::<_, Unread>(Series { points: points(metric), complete: true }));
+        metrics.keys().map(read).collect()
+    }
+
+    fn readiness(&self, nodes: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        let is_ok = |id: &&NodeId| {
+            let node = self.nodes.get(id).filter(|node| node.seen.state == NodeState::Running);
+            node.and_then(|node| node.checks_ok_at).is_some_and(|at| at <= self.now)
+        };
+        nodes.iter().filter(is_ok).cloned().collect()
+    }
+
+    fn claim(&mut self, pool: &PoolName, node: &NodeId, permit: Permit, claim: &Claim) -> Claimed {
+        let record = self.record(pool);
+        if record.claims != permit.claims || permit.demand.is_some_and(|demand| demand != record.demand) {
+            return Claimed::Lost(record.clone());
+        }
+        record.claims += 1;
+        record.nodes.entry(node.clone()).or_default().claim = Some(claim.clone());
+        Claimed::Granted(record.clone())
+    }
+
+    fn record_answer(
+        &mut self,
+        pool: &PoolName,
+        node: &NodeId,
+        run: &RunId,
+        answer: &ClaimAnswer,
+        fault: Option<&Fault>,
+    ) {
+        let record = self.record(pool);
+        let Some(known) = record.nodes.get_mut(node) else { return };
+        let Some(claim) = known.claim.as_mut().filter(|claim| claim.run == *run) else { return };
+        claim.answer = Some(answer.clone());
+        known.fault = fault.cloned().or(known.fault.take());
+        record.claims += 1;
+    }
+
+    /// Drives a run to its end, every step's calls in order.
+    pub fn drive(&mut self, run: &mut impl Run) -> Outcome {
+        let mut answers = Vec::new();
+        loop {
+            match run.next(std::mem::take(&mut answers)) {
+                Step::Calls(calls) => answers = calls.iter().map(|call| self.answer(call)).collect(),
+                Step::Done(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// The context of a run in this world, now.
+    pub fn context(&self, run: &str, base: &Context) -> Context {
+        Context { run: RunId(run.to_owned()), now: self.now, ..base.clone() }
+    }
+}
+
+fn settle(node: &mut WorldNode, now: Instant) {
+    let Some((at, state, reason)) = node.due.clone().filter(|(at, _, _)| *at <= now) else { return };
+    node.due = None;
+    node.seen.state = state;
+    if let Some(reason) = reason {
+        node.seen.state_reason = Some(reason);
+        node.seen.transition_at = Some(at);
+    }
+}
+
+fn write(node: &mut NodeRecord, fact: &Fact) {
+    match fact {
+        Fact::Mark(mark) => node.mark.clone_from(mark),
+        Fact::Ready(ready) => node.ready.clone_from(ready),
+        Fact::Fault(fault) => node.fault.clone_from(fault),
+        Fact::Blind(blind) => node.blind.clone_from(blind),
+    }
+}
+
+fn refuse(what: &str, id: &NodeId, code: &str) -> CallError {
+    CallError { act: format!("{what} node {id}"), ..refuse_words(what, code) }
+}
+
+fn refuse_words(act: &str, code: &str) -> CallError {
+    CallError {
+        act: act.to_owned(),
+        code: code.to_owned(),
+        message: "refused by the in-memory world".to_owned(),
+        class: class_of(code),
+        effect: TookEffect::No,
+    }
+}
+
+fn failed(call: &Call, error: CallError) -> Answer {
+    match call {
+        Call::DescribeNodes { .. } => Answer::Nodes(Err(error)),
+        Call::ReadLedger { .. } => Answer::Ledger(Err(error)),
+        Call::RecordDemand { .. } => Answer::Demand(Err(error)),
+        Call::ReadActivity { .. } => Answer::Activity(Err(error)),
+        Call::ReadReadiness { .. } => Answer::Readiness(Err(error)),
+        Call::Claim { .. } => Answer::Claim(Err(error)),
+        Call::Start { .. } => Answer::Start(Err(error)),
+        Call::Stop { .. } => Answer::Stop(Err(error)),
+        Call::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
+        Call::Publish { .. } => Answer::Published(Err(error)),
+        Call::RecordAnswer { .. } | Call::WriteFacts { .. } | Call::MarkPublished { .. } => {
+            Answer::Recorded(Err(error))
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! End to end: a local AWS, an emulator of the Runtime API, the built functions, the demo.
+
+pub mod local_aws;
+pub mod runtime_api;

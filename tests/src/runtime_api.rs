@@ -1,0 +1,828 @@
+//! Runs a built function as Lambda does: the Runtime API on loopback, one process per concurrent invocation, warm
+//! reuse, true deadlines and the kill at the deadline.
+//!
+//! Not emulated: the freeze between invocations, the memory limit, extensions and response streaming.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+/// Lambda's limit on a synchronous event and on its answer.
+const PAYLOAD_LIMIT: usize = 6_291_556;
+/// Lambda's limit on a cold start, up to the first request for an event.
+const INIT_LIMIT: Duration = Duration::from_secs(10);
+const REGION: &str = "us-east-1";
+/// The account that the local AWS uses too.
+const ACCOUNT: &str = "123456789012";
+/// Written into a process's output by the emulator: all lines of the invocation come before it.
+const MARK: &[u8] = b"\0end of invocation\0";
+
+/// What a function is and how it is run.
+#[derive(Debug, Clone)]
+pub struct FunctionSpec {
+    /// The name, as in `AWS_LAMBDA_FUNCTION_NAME`.
+    pub name: String,
+    /// The built executable.
+    pub binary: PathBuf,
+    /// The whole environment, beside what Lambda itself sets; a value here wins, except for the Runtime API's address.
+    pub env: BTreeMap<String, String>,
+    /// The time from handing over an event to the kill.
+    pub timeout: Duration,
+    /// The memory size that the function is told; it is not enforced.
+    pub memory_mb: u32,
+    /// The reserved concurrency: how many processes may run at once. With 0, [`Function::invoke`] waits for ever.
+    pub max_instances: usize,
+}
+
+/// What one invocation gave.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The function's answer, or why there is none.
+    pub result: Result<Value, FunctionError>,
+    /// The lines on stdout and stderr, in order; those of a cold start count to the invocation that caused it.
+    pub logs: Vec<String>,
+    /// The time from handing over the event to the answer, without queue and cold start.
+    pub duration: Duration,
+    /// The time of the cold start, if there was one.
+    pub init_duration: Option<Duration>,
+}
+
+/// Why an invocation has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FunctionError {
+    /// The function reported an error itself; its process stays warm.
+    Unhandled {
+        /// The reported `errorType`.
+        error_type: String,
+        /// The reported `errorMessage`.
+        message: String,
+    },
+    /// The deadline (or the limit on a cold start) passed and the process was killed.
+    TimedOut,
+    /// The process ended without an answer.
+    Exited {
+        /// When it ended.
+        phase: Phase,
+        /// The exit status, or what the runtime said of a failed cold start.
+        detail: String,
+    },
+    /// All instances were busy: status 429.
+    Throttled,
+}
+
+/// When a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before it asked for its first event.
+    Init,
+    /// While it had an event.
+    Invoke,
+}
+
+impl fmt::Display for FunctionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unhandled { error_type, message } => write!(f, "function failed with {error_type}: {message}"),
+            Self::TimedOut => f.write_str("function timed out and was killed"),
+            Self::Exited { phase: Phase::Init, detail } => write!(f, "function ended in its cold start: {detail}"),
+            Self::Exited { phase: Phase::Invoke, detail } => write!(f, "function ended without an answer: {detail}"),
+            Self::Throttled => f.write_str("function throttled: all instances are busy"),
+        }
+    }
+}
+
+impl std::error::Error for FunctionError {}
+
+/// A function that can be invoked; dropping it kills its processes.
+#[derive(Debug)]
+pub struct Function {
+    spec: FunctionSpec,
+    slots: Semaphore,
+    idle: Mutex<Vec<Process>>,
+    log: Log,
+}
+
+impl Function {
+    /// Takes the function up; a process is started by the first invocation.
+    ///
+    /// # Errors
+    /// The binary does not exist.
+    pub fn start(mut spec: FunctionSpec) -> io::Result<Self> {
+        spec.binary = spec.binary.canonicalize().map_err(|e| {
+            io::Error::new(e.kind(), format!("find the binary {} of {} failed: {e}", spec.binary.display(), spec.name))
+        })?;
+        Ok(Self { slots: Semaphore::new(spec.max_instances), spec, idle: Mutex::default(), log: Log::default() })
+    }
+
+    /// Invokes the function, waiting in line while all instances are busy.
+    pub async fn invoke(&self, payload: &Value) -> Invocation {
+        let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
+        self.run(payload).await
+    }
+
+    /// Invokes the function, or answers [`FunctionError::Throttled`] while all instances are busy.
+    pub async fn invoke_now(&self, payload: &Value) -> Invocation {
+        match self.slots.try_acquire() {
+            Ok(_slot) => self.run(payload).await,
+            Err(_) => Invocation::without_process(FunctionError::Throttled),
+        }
+    }
+
+    /// Kills the warm processes: the next invocation is a cold start.
+    pub fn kill_idle(&self) {
+        locked(&self.idle).clear();
+    }
+
+    /// Gives all lines that all processes have written.
+    pub fn logs(&self) -> Vec<String> {
+        locked(&self.log).clone()
+    }
+
+    async fn run(&self, payload: &Value) -> Invocation {
+        let mut process = match self.warm() {
+            Some(process) => process,
+            None => match Process::spawn(&self.spec, Arc::clone(&self.log)).await {
+                Ok(process) => process,
+                Err(e) => {
+                    let detail = format!("run {} failed: {e}", self.spec.binary.display());
+                    return Invocation::without_process(FunctionError::Exited { phase: Phase::Init, detail });
+                }
+            },
+        };
+        let invocation = process.invoke(payload, self.spec.timeout).await;
+        if process.ready {
+            locked(&self.idle).push(process);
+        }
+        invocation
+    }
+
+    /// The warm process used last, past those that died while idle.
+    fn warm(&self) -> Option<Process> {
+        let mut idle = locked(&self.idle);
+        while let Some(mut process) = idle.pop() {
+            if matches!(process.child.try_wait(), Ok(None)) {
+                return Some(process);
+            }
+        }
+        None
+    }
+}
+
+impl Invocation {
+    fn without_process(error: FunctionError) -> Self {
+        Self { result: Err(error), logs: Vec::new(), duration: Duration::ZERO, init_duration: None }
+    }
+}
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One process with its own Runtime API address.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    /// It has asked for an event and holds none.
+    ready: bool,
+    events: mpsc::Sender<Event>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    output: PipeWriter,
+    lines: mpsc::UnboundedReceiver<Vec<String>>,
+    _api: LocalServer,
+}
+
+/// An event as `/next` hands it over.
+#[derive(Debug)]
+struct Event {
+    headers: [(&'static str, String); 4],
+    payload: String,
+}
+
+/// What a process told its Runtime API.
+#[derive(Debug)]
+enum Report {
+    AsksForEvent,
+    Answer(Result<Value, FunctionError>),
+    InitError(String),
+}
+
+impl Process {
+    async fn spawn(spec: &FunctionSpec, log: Log) -> io::Result<Self> {
+        let (events, handed_over) = mpsc::channel(1);
+        let (reported, reports) = mpsc::unbounded_channel();
+        let environment = environment(spec);
+        let arn = format!("arn:aws:lambda:{}:{ACCOUNT}:function:{}", environment["AWS_REGION"], spec.name);
+        let api = LocalServer::start(runtime_api(Api { arn, events: handed_over.into(), reports: reported })).await?;
+        let (pipe, output) = io::pipe()?;
+        let (batches, lines) = mpsc::unbounded_channel();
+        // A thread, so that reading never waits for the runtime that a full pipe may be blocking.
+        std::thread::spawn(move || read_lines(pipe, &log, &batches));
+        let child = Command::new(&spec.binary)
+            .current_dir(task_root(spec))
+            .env_clear()
+            .envs(environment)
+            .env("AWS_LAMBDA_RUNTIME_API", api.address().to_string())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Self { child, ready: false, events, reports, output, lines, _api: api })
+    }
+
+    async fn invoke(&mut self, payload: &Value, timeout: Duration) -> Invocation {
+        let began = Instant::now();
+        let cold = !self.ready;
+        let init = self.initialise(began + INIT_LIMIT).await;
+        let handed_over = Instant::now();
+        let result = match init {
+            Ok(()) => self.answer(payload, timeout).await,
+            Err(error) => Err(error),
+        };
+        let duration = handed_over.elapsed();
+        if !self.ready && (result.is_ok() || matches!(result, Err(FunctionError::Unhandled { .. }))) {
+            // What it writes until it asks again belongs to this invocation; if it never does, it is not used again.
+            self.ready = matches!(timeout_at(handed_over + timeout, self.report()).await, Ok(Ok(Report::AsksForEvent)));
+        }
+        if !self.ready {
+            self.child.kill().await.ok();
+        }
+        let init_duration = cold.then_some(handed_over - began);
+        Invocation { result, logs: self.lines_so_far().await, duration, init_duration }
+    }
+
+    /// Waits until the process asks for its first event.
+    async fn initialise(&mut self, limit: Instant) -> Result<(), FunctionError> {
+        if self.ready {
+            return Ok(());
+        }
+        let detail = match timeout_at(limit, self.report()).await {
+            Ok(Ok(Report::AsksForEvent)) => {
+                self.ready = true;
+                return Ok(());
+            }
+            Ok(Ok(Report::InitError(detail)) | Err(detail)) => detail,
+            Ok(Ok(Report::Answer(_))) => "it answered before it had an event".into(),
+            Err(_) => return Err(FunctionError::TimedOut),
+        };
+        Err(FunctionError::Exited { phase: Phase::Init, detail })
+    }
+
+    async fn answer(&mut self, payload: &Value, timeout: Duration) -> Result<Value, FunctionError> {
+        let deadline = Instant::now() + timeout;
+        self.ready = false;
+        // Not received only if the process is gone, which the report then says.
+        self.events.send(Event::new(payload, timeout)).await.ok();
+        match timeout_at(deadline, self.report()).await {
+            Ok(Ok(Report::Answer(result))) => result,
+            Ok(Ok(Report::AsksForEvent)) => {
+                self.ready = true;
+                Err(unhandled("Runtime.NoAnswer", "it asked for an event while it had one"))
+            }
+            Ok(Ok(Report::InitError(detail)) | Err(detail)) => {
+                Err(FunctionError::Exited { phase: Phase::Invoke, detail })
+            }
+            Err(_) => Err(FunctionError::TimedOut),
+        }
+    }
+
+    /// The next report, or how the process ended.
+    async fn report(&mut self) -> Result<Report, String> {
+        tokio::select! {
+            // A report sent just before the end counts.
+            biased;
+            Some(report) = self.reports.recv() => Ok(report),
+            status = self.child.wait() => Err(status.map_or_else(|e| e.to_string(), |status| status.to_string())),
+        }
+    }
+
+    async fn lines_so_far(&mut self) -> Vec<String> {
+        let mark = [MARK, b"\n"].concat();
+        self.output.write_all(&mark).expect("the reader lives as long as this end of the pipe");
+        self.lines.recv().await.unwrap_or_default()
+    }
+}
+
+impl Event {
+    fn new(payload: &Value, timeout: Duration) -> Self {
+        let now_ms = u64::try_from(real_now().timestamp_millis()).expect("the clock is past 1970");
+        let timeout_ms = u64::try_from(timeout.as_millis()).expect("a timeout is minutes at most");
+        Self {
+            headers: [
+                ("lambda-runtime-aws-request-id", request_id()),
+                ("lambda-runtime-deadline-ms", (now_ms + timeout_ms).to_string()),
+                ("lambda-runtime-trace-id", format!("Root=1-{:08x}-{:024x};Sampled=0", now_ms / 1000, now_ms)),
+                ("content-type", "application/json".into()),
+            ],
+            payload: payload.to_string(),
+        }
+    }
+}
+
+/// The real clock: a deadline is compared with it by the function, whatever the virtual time.
+fn real_now() -> DateTime<Utc> {
+    Utc::now()
+}
+
+/// An id in the form of Lambda's, new with each call.
+fn request_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    format!("00000000-0000-4000-8000-{:012x}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn task_root(spec: &FunctionSpec) -> &Path {
+    spec.binary.parent().expect("a canonical path of a file has a parent")
+}
+
+/// What Lambda sets, then what the specification gives. `AWS_EXECUTION_ENV` is left to the latter.
+fn environment(spec: &FunctionSpec) -> BTreeMap<String, String> {
+    let lambda = [
+        ("AWS_LAMBDA_FUNCTION_NAME", spec.name.clone()),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".into()),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", spec.memory_mb.to_string()),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{}", spec.name)),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", format!("[$LATEST]{}", request_id())),
+        ("LAMBDA_TASK_ROOT", task_root(spec).display().to_string()),
+        ("AWS_REGION", REGION.into()),
+        ("AWS_DEFAULT_REGION", REGION.into()),
+        ("AWS_ACCESS_KEY_ID", "local".into()),
+        ("AWS_SECRET_ACCESS_KEY", "local".into()),
+    ];
+    let lambda = lambda.into_iter().map(|(name, value)| (name.to_owned(), value));
+    lambda.chain(spec.env.clone()).collect()
+}
+
+/// Reads a process's output to its end, handing over a batch of lines at each mark.
+fn read_lines(pipe: PipeReader, log: &Mutex<Vec<String>>, batches: &mpsc::UnboundedSender<Vec<String>>) {
+    let mut batch = Vec::new();
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        // The mark follows a last line that has no end of its own.
+        let (text, marked) = line.strip_suffix(MARK).map_or((line.as_slice(), false), |text| (text, true));
+        if !(marked && text.is_empty()) {
+            let text = String::from_utf8_lossy(text).into_owned();
+            locked(log).push(text.clone());
+            batch.push(text);
+        }
+        if marked {
+            // Nobody waits for it once the process was dropped.
+            batches.send(std::mem::take(&mut batch)).ok();
+        }
+    }
+}
+
+/// The two ends that a process's Runtime API connects.
+struct Api {
+    arn: String,
+    events: tokio::sync::Mutex<mpsc::Receiver<Event>>,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+impl Api {
+    fn report(&self, report: Report) -> StatusCode {
+        // Nobody hears it once the process was given up.
+        self.reports.send(report).ok();
+        StatusCode::ACCEPTED
+    }
+}
+
+fn runtime_api(api: Api) -> Router {
+    Router::new()
+        .route("/2018-06-01/runtime/invocation/next", get(next))
+        .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+        .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
+        .route("/2018-06-01/runtime/init/error", post(init_error))
+        .layer(DefaultBodyLimit::disable())
+        .with_state(Arc::new(api))
+}
+
+async fn next(State(api): State<Arc<Api>>) -> Response {
+    api.report(Report::AsksForEvent);
+    match api.events.lock().await.recv().await {
+        Some(event) => {
+            let arn = [("lambda-runtime-invoked-function-arn", api.arn.clone())];
+            (event.headers, arn, event.payload).into_response()
+        }
+        None => StatusCode::GONE.into_response(),
+    }
+}
+
+async fn response(State(api): State<Arc<Api>>, body: Bytes) -> StatusCode {
+    if body.len() > PAYLOAD_LIMIT {
+        let message = format!("the answer has {} bytes, more than {PAYLOAD_LIMIT}", body.len());
+        api.report(Report::Answer(Err(unhandled("Function.ResponseSizeTooLarge", &message))));
+        return StatusCode::PAYLOAD_TOO_LARGE;
+    }
+    let answer = serde_json::from_slice(&body);
+    api.report(Report::Answer(answer.map_err(|e| unhandled("Runtime.InvalidAnswer", &format!("not JSON: {e}")))))
+}
+
+async fn error(State(api): State<Arc<Api>>, body: Bytes) -> StatusCode {
+    api.report(Report::Answer(Err(reported_error(&body))))
+}
+
+async fn init_error(State(api): State<Arc<Api>>, body: Bytes) -> StatusCode {
+    api.report(Report::InitError(reported_error(&body).to_string()))
+}
+
+fn unhandled(error_type: &str, message: &str) -> FunctionError {
+    FunctionError::Unhandled { error_type: error_type.into(), message: message.into() }
+}
+
+fn reported_error(body: &[u8]) -> FunctionError {
+    let error: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = |field: &str| error[field].as_str().unwrap_or_default();
+    unhandled(text("errorType"), text("errorMessage"))
+}
+
+/// A server on a free port of the loopback address; it listens until it is dropped.
+#[derive(Debug)]
+pub struct LocalServer {
+    address: SocketAddr,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl LocalServer {
+    async fn start(router: Router) -> io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let task = tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { address, task })
+    }
+
+    /// Gives the address, port included.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Serves the function as its function URL does (payload format 2.0, no authorisation): each request invokes it at once.
+///
+/// Answers 429 when it is throttled and 502 on any other error of the function. `queryStringParameters` and cookies are
+/// not filled in.
+///
+/// # Errors
+/// No loopback port can be had.
+pub async fn serve_url(function: Arc<Function>) -> io::Result<LocalServer> {
+    LocalServer::start(Router::new().fallback(url_request).with_state(function)).await
+}
+
+async fn url_request(State(function): State<Arc<Function>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, PAYLOAD_LIMIT).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    let headers: BTreeMap<&str, String> =
+        parts.headers.keys().map(|name| (name.as_str(), header_text(&parts.headers, name))).collect();
+    let (body, is_base64_encoded) = event_body(&parts.headers, &body);
+    let now = real_now();
+    let event = json!({
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": parts.uri.path(),
+        "rawQueryString": parts.uri.query().unwrap_or_default(),
+        "headers": headers,
+        "requestContext": {
+            "accountId": "anonymous",
+            "domainName": headers.get("host"),
+            "http": {
+                "method": parts.method.as_str(),
+                "path": parts.uri.path(),
+                "protocol": format!("{:?}", parts.version),
+                "sourceIp": Ipv4Addr::LOCALHOST,
+                "userAgent": headers.get("user-agent"),
+            },
+            "requestId": request_id(),
+            "routeKey": "$default",
+            "stage": "$default",
+            "time": now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
+            "timeEpoch": now.timestamp_millis(),
+        },
+        "body": body,
+        "isBase64Encoded": is_base64_encoded,
+    });
+    let mut response = match function.invoke_now(&event).await.result {
+        Ok(answer) => url_response(&answer).unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response()),
+        Err(FunctionError::Throttled) => StatusCode::TOO_MANY_REQUESTS.into_response(),
+        Err(FunctionError::Unhandled { .. } | FunctionError::TimedOut | FunctionError::Exited { .. }) => {
+            StatusCode::BAD_GATEWAY.into_response()
+        }
+    };
+    // A connection kept open would hold the function after its server is dropped.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// All values of a header, joined as Lambda joins them.
+fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
+    let values: Vec<_> = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    values.join(",")
+}
+
+/// The event's body and whether it is base64: all is, except the text types.
+fn event_body(headers: &HeaderMap, body: &[u8]) -> (Option<String>, bool) {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("text/plain");
+    let is_text = content_type.starts_with("text/")
+        || ["application/json", "application/xml", "application/javascript"]
+            .iter()
+            .any(|t| content_type.starts_with(t));
+    match std::str::from_utf8(body) {
+        _ if body.is_empty() => (None, false),
+        Ok(text) if is_text => (Some(text.into()), false),
+        Ok(_) | Err(_) => (Some(STANDARD.encode(body)), true),
+    }
+}
+
+/// Translates a function's answer; one without `statusCode` is itself the JSON body. `None` if it cannot be sent.
+fn url_response(answer: &Value) -> Option<Response> {
+    let Some(status) = answer.get("statusCode") else {
+        return Some(axum::Json(answer).into_response());
+    };
+    let status = StatusCode::from_u16(u16::try_from(status.as_u64()?).ok()?).ok()?;
+    let body = answer["body"].as_str().unwrap_or_default();
+    let body = if answer["isBase64Encoded"] == true { STANDARD.decode(body).ok()? } else { body.into() };
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    for (name, value) in answer["headers"].as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        response.headers_mut().insert(HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?);
+    }
+    Some(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn echo() -> FunctionSpec {
+        let test = std::env::current_exe().unwrap();
+        FunctionSpec {
+            name: "echo".into(),
+            // Beside this test's own directory; `cargo test` builds the examples, `cargo test --lib` alone does not.
+            binary: test.ancestors().nth(2).unwrap().join("examples/echo"),
+            env: BTreeMap::new(),
+            timeout: seconds(5),
+            memory_mb: 128,
+            max_instances: 1,
+        }
+    }
+
+    fn started(spec: FunctionSpec) -> Function {
+        Function::start(spec).expect("cargo test builds examples/echo.rs")
+    }
+
+    fn pid(invocation: &Invocation) -> u64 {
+        invocation.result.as_ref().expect("an answer")["pid"].as_u64().expect("a pid")
+    }
+
+    fn runs(pid: u64) -> bool {
+        let asked = std::process::Command::new("sh").args(["-c", &format!("kill -0 {pid}")]).output();
+        asked.unwrap().status.success()
+    }
+
+    async fn ends(pid: u64) -> bool {
+        for _ in 0..200 {
+            if !runs(pid) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    async fn http(server: &LocalServer, request: &str) -> String {
+        let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+        stream.write_all(request.replace('\n', "\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[test]
+    fn a_missing_binary_is_named_at_the_start() {
+        let error = Function::start(FunctionSpec { binary: "no/such/file".into(), ..echo() }).unwrap_err();
+        assert!(error.to_string().contains("no/such/file of echo"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn hands_over_the_event_with_a_true_deadline() {
+        let function = started(echo());
+        let before = real_now().timestamp_millis();
+        let answer = function.invoke(&json!({"n": 7})).await.result.unwrap();
+        let after = real_now().timestamp_millis();
+        assert_eq!(answer["event"], json!({"n": 7}));
+        assert_eq!(answer["arn"], "arn:aws:lambda:us-east-1:123456789012:function:echo");
+        let deadline = answer["deadline_ms"].as_i64().unwrap();
+        assert!((before + 5_000..=after + 5_000).contains(&deadline), "{before} {deadline} {after}");
+    }
+
+    #[tokio::test]
+    async fn sets_only_lambdas_environment_and_the_given_one() {
+        let env = BTreeMap::from([("MINE".into(), "1".into()), ("AWS_REGION".into(), "eu-west-1".into())]);
+        let answer = started(FunctionSpec { env, ..echo() }).invoke(&json!({})).await.result.unwrap();
+        let environment = answer["environment"].as_object().unwrap();
+        assert_eq!(environment["MINE"], "1");
+        assert_eq!(environment["AWS_REGION"], "eu-west-1", "a given value wins");
+        assert_eq!(environment["AWS_LAMBDA_LOG_GROUP_NAME"], "/aws/lambda/echo");
+        assert!(answer["arn"].as_str().unwrap().contains(":eu-west-1:"), "{}", answer["arn"]);
+        assert!(!environment.contains_key("AWS_EXECUTION_ENV"));
+        assert!(!environment.contains_key("PATH"), "nothing of the test's own environment");
+    }
+
+    #[tokio::test]
+    async fn reuses_the_warm_process_until_it_is_killed() {
+        let function = started(echo());
+        let cold = function.invoke(&json!({})).await;
+        let warm = function.invoke(&json!({})).await;
+        assert_eq!(pid(&cold), pid(&warm));
+        assert!(cold.init_duration.is_some() && warm.init_duration.is_none());
+        function.kill_idle();
+        let fresh = function.invoke(&json!({})).await;
+        assert_ne!(pid(&warm), pid(&fresh));
+        assert!(fresh.init_duration.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_reported_error_is_passed_on_and_the_process_stays_warm() {
+        let function = started(echo());
+        let before = pid(&function.invoke(&json!({})).await);
+        let failed = function.invoke(&json!({"do": "fail"})).await;
+        assert!(
+            matches!(&failed.result, Err(FunctionError::Unhandled { message, .. }) if message == "the disk is full"),
+            "{failed:?}"
+        );
+        assert_eq!(pid(&function.invoke(&json!({})).await), before);
+    }
+
+    #[tokio::test]
+    async fn kills_the_process_at_the_deadline() {
+        let function = started(FunctionSpec { timeout: Duration::from_millis(300), ..echo() });
+        let before = pid(&function.invoke(&json!({})).await);
+        let late = function.invoke(&json!({"do": "sleep", "ms": 60_000})).await;
+        assert_eq!(late.result, Err(FunctionError::TimedOut));
+        assert!((300..2_000).contains(&late.duration.as_millis()), "{:?}", late.duration);
+        assert!(!runs(before));
+        assert_ne!(pid(&function.invoke(&json!({})).await), before);
+    }
+
+    #[tokio::test]
+    async fn a_crash_is_told_from_an_error_and_the_next_process_is_fresh() {
+        let function = started(echo());
+        let crashed = function.invoke(&json!({"do": "exit"})).await.result;
+        assert_eq!(crashed, Err(FunctionError::Exited { phase: Phase::Invoke, detail: "exit status: 3".into() }));
+        assert!(function.invoke(&json!({})).await.result.is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_end_in_the_cold_start_is_told_from_a_crash() {
+        let env = BTreeMap::from([("EXIT_IN_INIT".into(), "4".into())]);
+        let invocation = started(FunctionSpec { env, ..echo() }).invoke(&json!({})).await;
+        let expected = FunctionError::Exited { phase: Phase::Init, detail: "exit status: 4".into() };
+        assert_eq!(invocation.result, Err(expected));
+        assert!(invocation.logs[0].starts_with("started as "), "{:?}", invocation.logs);
+    }
+
+    #[tokio::test]
+    async fn an_answer_above_lambdas_limit_is_an_error() {
+        let result = started(echo()).invoke(&json!({"do": "grow"})).await.result;
+        assert!(
+            matches!(&result, Err(FunctionError::Unhandled { error_type, .. }) if error_type.contains("SizeTooLarge")),
+            "{result:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn waits_in_line_while_all_instances_are_busy() {
+        let function = started(echo());
+        let nap = json!({"do": "sleep", "ms": 200});
+        let (first, second) = tokio::join!(function.invoke(&nap), function.invoke(&nap));
+        assert_eq!(pid(&first), pid(&second), "one instance served both");
+    }
+
+    #[tokio::test]
+    async fn runs_up_to_max_instances_at_once_and_throttles_beyond() {
+        let function = started(FunctionSpec { max_instances: 2, ..echo() });
+        let nap = json!({"do": "sleep", "ms": 200});
+        let (first, second, third) =
+            tokio::join!(function.invoke_now(&nap), function.invoke_now(&nap), function.invoke_now(&nap));
+        assert_ne!(pid(&first), pid(&second));
+        assert_eq!(third.result, Err(FunctionError::Throttled));
+    }
+
+    #[tokio::test]
+    async fn each_invocation_has_its_own_lines_in_order() {
+        let function = started(echo());
+        let first = function.invoke(&json!({"do": "print"})).await.logs;
+        assert!(first[0].starts_with("started as "), "{first:?}");
+        assert_eq!(first[1..], ["to stdout", "to stderr", "without a line end"]);
+        assert!(function.invoke(&json!({})).await.logs.is_empty());
+        let third = function.invoke(&json!({"do": "print"})).await.logs;
+        assert_eq!(third, first[1..]);
+        assert_eq!(function.logs(), [first, third].concat());
+    }
+
+    #[tokio::test]
+    async fn dropping_the_function_ends_its_processes() {
+        let function = started(echo());
+        let pid = pid(&function.invoke(&json!({})).await);
+        assert!(runs(pid));
+        drop(function);
+        assert!(ends(pid).await);
+    }
+
+    #[tokio::test]
+    async fn giving_up_an_invocation_ends_its_process_and_frees_its_slot() {
+        let function = started(echo());
+        let pid = pid(&function.invoke(&json!({})).await);
+        let nap = json!({"do": "sleep", "ms": 60_000});
+        tokio::time::timeout(Duration::from_millis(100), function.invoke(&nap)).await.unwrap_err();
+        assert!(ends(pid).await);
+        assert!(function.invoke_now(&json!({})).await.result.is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_url_hands_over_a_request_in_payload_format_2() {
+        let server = serve_url(Arc::new(started(echo()))).await.unwrap();
+        let request = "POST /start/a%20b?node=one HTTP/1.1\nHost: local\nUser-Agent: me\nX-Two: 1\nX-Two: 2\n\
+                       Content-Type: application/json\nContent-Length: 2\n\n{}";
+        let answer = http(&server, request).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+        let event = &serde_json::from_str::<Value>(body).unwrap()["event"];
+        assert_eq!(event["version"], "2.0");
+        assert_eq!(event["rawPath"], "/start/a%20b");
+        assert_eq!(event["rawQueryString"], "node=one");
+        assert_eq!(event["headers"]["x-two"], "1,2");
+        assert_eq!(event["requestContext"]["http"]["method"], "POST");
+        assert_eq!(event["requestContext"]["http"]["protocol"], "HTTP/1.1");
+        assert_eq!(event["requestContext"]["http"]["sourceIp"], "127.0.0.1");
+        assert_eq!(event["requestContext"]["http"]["userAgent"], "me");
+        assert_eq!((&event["body"], &event["isBase64Encoded"]), (&json!("{}"), &json!(false)));
+    }
+
+    #[tokio::test]
+    async fn the_url_translates_the_answer_back() {
+        let server = serve_url(Arc::new(started(echo()))).await.unwrap();
+        let answer = http(&server, "GET /made HTTP/1.1\nHost: local\n\n").await;
+        assert!(answer.starts_with("HTTP/1.1 201 Created"), "{answer}");
+        assert!(answer.contains("x-made: yes"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\nmade"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn the_url_answers_502_when_the_function_fails() {
+        let env = BTreeMap::from([("EXIT_IN_INIT".into(), "4".into())]);
+        let server = serve_url(Arc::new(started(FunctionSpec { env, ..echo() }))).await.unwrap();
+        let answer = http(&server, "GET / HTTP/1.1\nHost: local\n\n").await;
+        assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn the_url_answers_429_when_all_instances_are_busy() {
+        let server = serve_url(Arc::new(started(FunctionSpec { max_instances: 0, ..echo() }))).await.unwrap();
+        let answer = http(&server, "GET / HTTP/1.1\nHost: local\n\n").await;
+        assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+    }
+
+    #[test]
+    fn the_url_sends_other_types_than_text_as_base64() {
+        let typed =
+            |content_type| HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
+        assert_eq!(event_body(&typed("application/octet-stream"), b"ab"), (Some("YWI=".into()), true));
+        assert_eq!(event_body(&typed("application/json; charset=utf-8"), b"{}"), (Some("{}".into()), false));
+        assert_eq!(event_body(&HeaderMap::new(), b""), (None, false));
+    }
+}
