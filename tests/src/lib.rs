@@ -2,3 +2,4 @@
 
 pub mod local_aws;
 pub mod runtime_api;
+pub mod stage;

@@ -32,12 +32,13 @@ impl Event {
     ///
     /// # Errors
     /// Names the field that is missing or of the wrong kind.
-    pub(crate) fn read(event: Value) -> Result<Self, EventFault> {
+    pub(crate) fn read(mut event: Value) -> Result<Self, EventFault> {
         if let Some(logs) = event.get("awslogs") {
             let data = logs.get("data").and_then(Value::as_str);
             return data.map(|data| Self::LogBatch(data.to_owned())).ok_or_else(|| fault("awslogs.data: not a string"));
         }
         if event.pointer("/requestContext/http").is_some() {
+            fill_in_unused(&mut event);
             let request = serde_json::from_value(event);
             return request.map(|request| Self::Request(Box::new(request))).map_err(|error| {
                 // The classification is enough; serde's text may quote what a caller sent.
@@ -55,6 +56,16 @@ impl Event {
         Err(fault(
             "neither a function-URL request (requestContext.http), nor a log batch (awslogs), nor an EC2 state change (detail-type)",
         ))
+    }
+}
+
+/// The library's type refuses an event without these two, which tools and tests leave out and nothing here uses.
+fn fill_in_unused(event: &mut Value) {
+    if let Some(context) = event["requestContext"].as_object_mut() {
+        context.entry("timeEpoch").or_insert(Value::from(0));
+    }
+    if let Some(request) = event.as_object_mut() {
+        request.entry("isBase64Encoded").or_insert(Value::from(false));
     }
 }
 
