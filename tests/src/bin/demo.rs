@@ -1,0 +1,95 @@
+//! One day of a small staging node in about a minute: the built functions against a local AWS on virtual time.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Parser;
+use reveille_tests::demo::{self, DayEvent, DayLog, trace};
+use reveille_tests::stage::{Stage, StageResult, root};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs one virtual day, prints its timeline, checks what it has to show and writes timeline.json and report.html.
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Examples:\n  demo                      the day of the README\n  demo --calls 60 --seed 7  a busier day"
+)]
+struct Args {
+    /// About how many calls the day has; the built-in checks are made for about 20.
+    #[arg(long, default_value_t = 20.0)]
+    calls: f64,
+    /// Seed of the day.
+    #[arg(long, default_value_t = 11)]
+    seed: u64,
+    /// Which day of the trace, 0 to 13.
+    #[arg(long, default_value_t = 5)]
+    day: usize,
+    /// Where the two files go.
+    #[arg(long, default_value = "target/demo")]
+    out: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match play(&Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn play(args: &Args) -> StageResult<bool> {
+    let midnight: DateTime<Utc> = "2026-11-30T00:00:00Z".parse()?;
+    let (from, to) = (midnight, midnight + TimeDelta::days(1));
+    println!("Reveille: one day of a small staging node, on virtual time, with the built functions on a local AWS.\n");
+    let stage = Stage::open(midnight - TimeDelta::minutes(4)).await?;
+    let node = stage.add_node("gpu-1", "voice", false).await?;
+    let arrivals = trace::arrivals(&root(), args.day, args.calls, midnight, args.seed)?;
+    let noise = trace::noise(&root())?;
+    println!("{} calls from the trace, {} lines of other people's requests.\n", arrivals.len(), noise.len());
+    let log = demo::run(&stage, &node, arrivals, &noise, to, &mut show).await?;
+    std::fs::create_dir_all(&args.out)?;
+    let timeline = args.out.join("timeline.json");
+    std::fs::write(&timeline, serde_json::to_string_pretty(&log.events)?)?;
+    let ok = summary(&log, from, to);
+    println!("\nWritten: {}", timeline.display());
+    Ok(ok)
+}
+
+/// Noise comes every 20 minutes and is counted at the end; everything else is a line.
+fn show(event: &DayEvent) {
+    if event.event != "noise" {
+        let node = event.node.as_deref().unwrap_or("-");
+        println!(
+            "{}  {:<10}  {:<19}  {:<12}  {}",
+            event.at.format("%H:%M:%S"),
+            event.function,
+            node,
+            event.event,
+            event.reason
+        );
+    }
+}
+
+fn summary(log: &DayLog, from: DateTime<Utc>, to: DateTime<Utc>) -> bool {
+    let checks = log.checks(from, to);
+    println!("\nWhat the day had to show:");
+    for check in &checks {
+        println!("  {} {}: {}", if check.ok { "ok  " } else { "MISS" }, check.name, check.detail);
+    }
+    println!("\nAWS calls of both functions: {}", log.aws_calls.values().sum::<usize>());
+    println!("\nHours and money (g6.xlarge, us-east-1, compute only):");
+    for money in log.money(from, to) {
+        let usd = money.micro_usd();
+        println!(
+            "  {:<32} {:>5.1} h  ${}.{:02}  {}",
+            money.plan,
+            money.hours(),
+            usd / 1_000_000,
+            usd % 1_000_000 / 10_000,
+            money.note
+        );
+    }
+    checks.iter().all(|check| check.ok)
+}

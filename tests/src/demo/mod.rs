@@ -1,0 +1,46 @@
+//! One day of a small staging node on virtual time: the built functions against the local AWS.
+
+mod alarm;
+mod checks;
+mod driver;
+pub mod trace;
+
+pub use checks::{Check, Money};
+pub use driver::{DayEvent, run};
+
+use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+
+/// Everything that happened, as the checks and the report see it.
+#[derive(Debug, Default)]
+pub struct DayLog {
+    /// In order of time.
+    pub events: Vec<DayEvent>,
+    /// EC2's states of each node, from each instant on.
+    pub states: BTreeMap<String, Vec<(DateTime<Utc>, String)>>,
+    /// The calls that were made.
+    pub calls: Vec<CallSeen>,
+    /// The pre-warms.
+    pub prewarms: Vec<DateTime<Utc>>,
+    /// Noise lines by batch.
+    pub noise: Vec<(DateTime<Utc>, u64)>,
+    /// When the node was started by hand.
+    pub started_by_hand: Option<DateTime<Utc>>,
+    /// When a wake met a node that was going down.
+    pub met_stopping: Option<DateTime<Utc>>,
+    /// AWS calls of the functions, by action.
+    pub aws_calls: BTreeMap<String, usize>,
+}
+
+/// One call as it went.
+#[derive(Debug, Clone)]
+pub struct CallSeen {
+    /// When the caller wanted to talk.
+    pub at: DateTime<Utc>,
+    /// When the call was connected; absent if the caller gave up after 90 s.
+    pub connected: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub ended: Option<DateTime<Utc>>,
+    /// Whether the app announced it.
+    pub announced: bool,
+}
