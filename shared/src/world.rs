@@ -7,6 +7,7 @@ use crate::domain::{
 };
 use crate::error::{CallError, TookEffect, class_of, effect_of};
 use crate::observation::{Series, SignalKind, Unread};
+use crate::policy::STALE_LOOK;
 use crate::run::{
     Activity, Alert, Answer, Call, Claimed, Context, Fact, MetricRef, Outcome, Permit, Run, Started, Step, Stopped,
 };
@@ -65,7 +66,8 @@ pub struct World {
     nodes: BTreeMap<NodeId, WorldNode>,
     ledger: BTreeMap<PoolName, PoolRecord>,
     metrics: BTreeMap<MetricRef, BTreeMap<Instant, f64>>,
-    alerts: BTreeMap<AlertKey, Instant>,
+    /// When each was claimed, and whether it was marked as published.
+    alerts: BTreeMap<AlertKey, (Instant, bool)>,
     faults: Vec<WorldFault>,
     /// How long `pending` lasts.
     pub pending: TimeDelta,
@@ -272,15 +274,21 @@ impl World {
                 Answer::Recorded(Ok(()))
             }
             Call::ClaimAlert { key, at } => {
-                let is_new = !self.alerts.contains_key(key);
-                self.alerts.entry(key.clone()).or_insert(*at);
-                Answer::AlertClaim(Ok(is_new))
+                let known = self.alerts.get(key);
+                let granted = known.is_none_or(|(claimed, published)| !published && *claimed <= *at - STALE_LOOK);
+                if granted {
+                    self.alerts.insert(key.clone(), (*at, false));
+                }
+                Answer::AlertClaim(Ok(granted))
             }
             Call::Publish { alert } => {
                 self.published.push(alert.clone());
                 Answer::Published(Ok(()))
             }
-            Call::MarkPublished { .. } => Answer::Recorded(Ok(())),
+            Call::MarkPublished { key } => {
+                self.alerts.entry(key.clone()).or_insert((self.now, true)).1 = true;
+                Answer::Recorded(Ok(()))
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 //! The function that the Runtime API emulator is tested with: it does what the event's `do` names.
+#![expect(clippy::disallowed_methods, reason = "a test function that shows its environment")]
 
 use std::time::Duration;
 

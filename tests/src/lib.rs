@@ -2,5 +2,6 @@
 
 pub mod demo;
 pub mod local_aws;
+pub mod report;
 pub mod runtime_api;
 pub mod stage;

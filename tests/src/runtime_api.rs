@@ -343,6 +343,7 @@ impl Event {
 }
 
 /// The real clock: a deadline is compared with it by the function, whatever the virtual time.
+#[expect(clippy::disallowed_methods, reason = "deadlines use the real clock")]
 fn real_now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -66,6 +66,7 @@ fn pool(value: &str) -> PoolName {
     })
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK's enum is open: EC2 may add a state")]
 fn state(name: &InstanceStateName) -> NodeState {
     match name {
         InstanceStateName::Pending => NodeState::Pending,

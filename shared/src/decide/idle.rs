@@ -48,7 +48,7 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
     if look.seen.state == NodeState::Stopping && hangs(look, policy) {
         return act(IdleAction::ForceStop, Reason::HangsInStopping);
     }
-    if phase == Phase::Stopping && stop_had_no_effect(look) {
+    if phase == Phase::Stopping && stop_had_no_effect(look, policy) {
         return act(IdleAction::Stop, Reason::StopHadNoEffect);
     }
     if look.seen.state == NodeState::Stopping || phase == Phase::Stopping {
@@ -98,10 +98,11 @@ fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
 fn last_use(look: &Look, used: &Use) -> (Instant, Reason) {
     let launched = look.seen.launched_at.unwrap_or(look.now);
     let ready = look.record.ready.as_ref().filter(|ready| ready.launched_at == look.seen.launched_at);
+    // Of equal instants the last is named: silence is proved from the launch on at best, and that is no use.
     let candidates = [
+        (Some(used.last_possible), Reason::RecentUse),
         (Some(launched), Reason::RecentStart),
         (ready.map(|ready| ready.at), Reason::RecentStart),
-        (Some(used.last_possible), Reason::RecentUse),
         (look.wake, Reason::RecentWake),
     ];
     candidates
@@ -139,15 +140,14 @@ fn hangs(look: &Look, policy: &Policy) -> bool {
     since.is_some_and(|at| look.now - at >= policy.force_after)
 }
 
-/// A claimed STOP that shows no effect, and nothing speaks for the node since: no demand, no use. Where something does,
-/// the wake rule sends a START instead, whose answer tells for certain.
-fn stop_had_no_effect(look: &Look) -> bool {
+/// A claimed STOP that shows no effect, and nothing speaks for the node: no demand since, and no use for the idle time,
+/// whenever it was counted. Where a wake does, the wake rule sends a START instead, whose answer tells for certain.
+fn stop_had_no_effect(look: &Look, policy: &Policy) -> bool {
     let Some(claim) = look.record.claim.as_ref() else { return false };
-    let used_since = look.used.is_ok_and(|used| used.open_now || used.last_seen.is_some_and(|at| at > claim.at));
+    let still_idle = look.used.is_ok_and(|used| !used.open_now && look.now - used.last_possible >= policy.idle);
     look.seen.state == NodeState::Running
         && claim.answer != Some(ClaimAnswer::Refused)
         && is_overdue(&look.record, look.now)
         && look.demand == claim.demand
-        && look.used.is_ok()
-        && !used_since
+        && still_idle
 }

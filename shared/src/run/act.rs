@@ -41,16 +41,14 @@ pub(super) struct Intent {
 impl Intent {
     pub(super) fn new(look: &Look, act: Act, reason: Reason) -> Self {
         let kind = if act == Act::Start { ClaimKind::Start } else { ClaimKind::Stop };
-        let earlier = look.record.claim.as_ref().filter(|claim| {
-            claim.kind == kind
-                && claim.launched_at == look.seen.launched_at
-                && claim.answer != Some(ClaimAnswer::Refused)
-        });
-        // A forced STOP must not spend a wake that came after the first one: it keeps the demand which that one saw, or
-        // none, where a person stopped the node.
+        let same = |claim: &&Claim| claim.kind == kind && claim.launched_at == look.seen.launched_at;
+        let newest = look.record.claim.as_ref().filter(same);
+        let earlier = newest.filter(|claim| claim.answer != Some(ClaimAnswer::Refused));
+        // A forced STOP must not spend a wake that came after the first one, nor bring one back that was spent: it keeps
+        // the demand which that one saw, refused or not, or none, where a person stopped the node.
         let demand = match act {
             Act::Start | Act::Stop => look.demand,
-            Act::ForceStop => earlier.map_or(0, |claim| claim.demand),
+            Act::ForceStop => newest.map_or(0, |claim| claim.demand),
         };
         Self {
             pool: look.seen.pool.clone(),

@@ -72,6 +72,8 @@ pub struct WakeRun {
     /// What is asked of each pool: any node, or one.
     questions: BTreeSet<(PoolName, Option<NodeId>)>,
     ready: BTreeSet<NodeId>,
+    /// Nodes that this run has meant to start: each is tried once, or twice where its claim was lost.
+    tried: BTreeSet<NodeId>,
     looked_again: bool,
     outcome: Outcome,
 }
@@ -87,6 +89,7 @@ impl WakeRun {
             records: BTreeMap::new(),
             questions: BTreeSet::new(),
             ready: BTreeSet::new(),
+            tried: BTreeSet::new(),
             looked_again: false,
             outcome: Outcome::default(),
         }
@@ -222,8 +225,7 @@ impl WakeRun {
         if !matches!(self.cause, Cause::Status(_)) {
             return self.decide();
         }
-        let unready: BTreeSet<NodeId> =
-            self.all_looks().filter(|look| is_running_unready(look)).map(|look| look.seen.id).collect();
+        let unready: BTreeSet<NodeId> = self.all_looks().filter(is_running_unready).map(|look| look.seen.id).collect();
         if unready.is_empty() {
             return self.done();
         }
@@ -281,6 +283,7 @@ impl WakeRun {
             let look = looks.iter().find(|look| look.seen.id == id);
             if let Some(look) = look.filter(|_| !intents.iter().any(|intent| intent.is_for(&id))) {
                 intents.push(Intent::new(look, Act::Start, decision.reason));
+                self.tried.insert(id);
             }
         }
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts);
@@ -324,17 +327,28 @@ impl WakeRun {
             return Step::Calls(calls);
         }
         self.records = acts.records().clone();
-        let moved =
-            !acts.lost.is_empty() && self.questions.iter().any(|(pool, node)| self.still_to_start(pool, node.as_ref()));
-        if moved && !self.looked_again {
+        let wanted = self.still_to_start();
+        let has_next_candidate = wanted.iter().any(|id| !self.tried.contains(id));
+        let lost_the_first = !acts.lost.is_empty() && !wanted.is_empty() && !self.looked_again;
+        if has_next_candidate || lost_the_first {
             self.looked_again = true;
+            self.tried.extend(wanted);
             return self.read_both(Stage::LookAgain);
         }
         self.done()
     }
 
-    fn still_to_start(&self, pool: &PoolName, node: Option<&NodeId>) -> bool {
-        self.decision(&self.looks(pool), pool, node).action != WakeAction::Nothing
+    /// The nodes that are to be started after this run has acted: a claim was lost, or a candidate was refused and the
+    /// next one has its turn.
+    fn still_to_start(&self) -> BTreeSet<NodeId> {
+        let decisions =
+            self.questions.iter().map(|(pool, node)| self.decision(&self.looks(pool), pool, node.as_ref()).action);
+        decisions
+            .filter_map(|action| match action {
+                WakeAction::Start(id) => Some(id),
+                WakeAction::Nothing => None,
+            })
+            .collect()
     }
 
     fn blind(&mut self, error: crate::error::CallError) -> Step {

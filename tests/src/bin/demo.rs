@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
-use reveille_tests::demo::{self, DayEvent, DayLog, trace};
+use reveille_tests::demo::{self, Check, DayEvent, DayLog, Money, trace};
+use reveille_tests::report;
 use reveille_tests::stage::{Stage, StageResult, root};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ struct Args {
     #[arg(long, default_value_t = 20.0)]
     calls: f64,
     /// Seed of the day.
-    #[arg(long, default_value_t = 11)]
+    #[arg(long, default_value_t = 2)]
     seed: u64,
     /// Which day of the trace, 0 to 13.
     #[arg(long, default_value_t = 5)]
@@ -52,9 +53,12 @@ async fn play(args: &Args) -> StageResult<bool> {
     std::fs::create_dir_all(&args.out)?;
     let timeline = args.out.join("timeline.json");
     std::fs::write(&timeline, serde_json::to_string_pretty(&log.events)?)?;
-    let ok = summary(&log, from, to);
-    println!("\nWritten: {}", timeline.display());
-    Ok(ok)
+    let checks = log.checks(from, to);
+    summary(&log, &checks, from, to);
+    let page = args.out.join("report.html");
+    std::fs::write(&page, report::html(&picture(&log, checks.clone(), from, to)))?;
+    println!("\nWritten: {} and {} (open it in a browser)", timeline.display(), page.display());
+    Ok(checks.iter().all(|check| check.ok))
 }
 
 /// Noise comes every 20 minutes and is counted at the end; everything else is a line.
@@ -72,24 +76,61 @@ fn show(event: &DayEvent) {
     }
 }
 
-fn summary(log: &DayLog, from: DateTime<Utc>, to: DateTime<Utc>) -> bool {
-    let checks = log.checks(from, to);
+fn summary(log: &DayLog, checks: &[Check], from: DateTime<Utc>, to: DateTime<Utc>) {
     println!("\nWhat the day had to show:");
-    for check in &checks {
+    for check in checks {
         println!("  {} {}: {}", if check.ok { "ok  " } else { "MISS" }, check.name, check.detail);
     }
     println!("\nAWS calls of both functions: {}", log.aws_calls.values().sum::<usize>());
     println!("\nHours and money (g6.xlarge, us-east-1, compute only):");
     for money in log.money(from, to) {
         let usd = money.micro_usd();
-        println!(
-            "  {:<32} {:>5.1} h  ${}.{:02}  {}",
-            money.plan,
-            money.hours(),
-            usd / 1_000_000,
-            usd % 1_000_000 / 10_000,
-            money.note
-        );
+        let cents = usd % 1_000_000 / 10_000;
+        println!("  {:<32} {:>5.1} h  ${:>2}.{cents:02}  {}", money.plan, money.hours(), usd / 1_000_000, money.note);
     }
-    checks.iter().all(|check| check.ok)
+}
+
+/// The day as the report shows it.
+fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<Utc>) -> report::Day {
+    let seconds = |span: TimeDelta| span.as_seconds_f64();
+    let node_of = |connected: bool| connected.then(|| log.states.keys().next().cloned()).flatten();
+    let call = |call: &reveille_tests::demo::CallSeen| report::Call {
+        at: call.at,
+        seconds: call.connected.zip(call.ended).map_or(0.0, |(from, to)| seconds(to - from)),
+        node: node_of(call.connected.is_some()),
+        waited_seconds: call.connected.map_or(90.0, |at| seconds(at - call.at)),
+    };
+    let event = |event: &DayEvent| report::Event {
+        at: event.at,
+        function: event.function.clone(),
+        node: event.node.clone(),
+        event: event.event.clone(),
+        reason: event.reason.clone(),
+    };
+    let money = |money: Money| report::MoneyRow {
+        node_hours: money.hours(),
+        // For display only; the figure itself is whole micro-dollars.
+        usd_day: TimeDelta::microseconds(money.micro_usd()).as_seconds_f64(),
+        plan: money.plan,
+        note: money.note,
+    };
+    let node = |(name, states): (&String, &Vec<(DateTime<Utc>, String)>)| report::NodeDay {
+        name: name.clone(),
+        states: states.clone(),
+    };
+    report::Day {
+        title: "A day of a small staging node".to_owned(),
+        from,
+        to,
+        nodes: log.states.iter().map(node).collect(),
+        calls: log.calls.iter().map(call).collect(),
+        prewarms: log.prewarms.clone(),
+        noise: log.noise.clone(),
+        events: log.events.iter().map(event).collect(),
+        checks: checks
+            .into_iter()
+            .map(|check| report::Check { name: check.name, ok: check.ok, detail: check.detail })
+            .collect(),
+        money: log.money(from, to).into_iter().map(money).collect(),
+    }
 }

@@ -5,7 +5,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The instants at which the alarm goes over to ALARM, and so acts, looking once a minute.
-pub fn acts_at(
+pub(super) fn acts_at(
     requests: &[DateTime<Utc>],
     from: DateTime<Utc>,
     to: DateTime<Utc>,

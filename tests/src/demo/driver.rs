@@ -3,7 +3,7 @@
 use super::trace::{self, Arrival};
 use super::{CallSeen, DayLog};
 use crate::runtime_api::Invocation;
-use crate::stage::{LOG_GROUP, Stage, StageResult, http_answer};
+use crate::stage::{LOG_GROUP, Stage, StageResult};
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use reveille::domain::NodeId;
 use serde::Serialize;
@@ -36,7 +36,6 @@ enum Due {
     Poll { call: usize, since: DateTime<Utc> },
     Batch(Vec<String>),
     StartByHand,
-    Fault(Value),
     Watch,
 }
 
@@ -153,7 +152,6 @@ impl Day<'_> {
                 self.say(now, "person", Some(self.node.to_string()), "person", "started by hand, for nobody's call");
                 self.stage.start_by_hand(&self.node).await?;
             }
-            Due::Fault(fault) => self.stage.aws.faults(fault).await,
             Due::Watch => {}
         }
         Ok(())
@@ -259,7 +257,6 @@ impl Day<'_> {
             let now = self.log.events.last().map(|event| event.at).unwrap_or_default();
             self.say(now, "lambda", None, "refused", &error.to_string());
         }
-        let _ = http_answer(invocation);
     }
 
     fn read_noise(&mut self, batch: &Value) {

@@ -1,0 +1,41 @@
+# Needs Rust, a C compiler, make and Python 3. All else goes into the project folder: target/ and .tools/.
+SHELL := /bin/sh
+CARGO_DENY_VERSION := 0.20.2
+PYTHON := .tools/python
+export PYTHONPATH := $(CURDIR)/$(PYTHON)
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint invoke package setup build reference
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## one virtual day with the built functions on a local AWS: timeline, checks, target/demo/report.html
+	@target/debug/demo
+
+test: build ## every test: rules, laws, field cases, built functions, local AWS, events
+	@sh tests/run.sh
+
+lint: ## fmt, clippy and rustdoc with warnings as errors; cargo-deny bans, licences, sources
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+	@sh tests/deny.sh $(CARGO_DENY_VERSION)
+
+invoke: build ## one event file through the built function: make invoke F=wake C=prewarm
+	@if [ -z "$(F)" ] || [ -z "$(C)" ]; then echo "usage: make invoke F=wake C=prewarm; cases:"; ls events/*/*.json; exit 2; fi
+	@target/debug/invoke $(F) events/$(F)/$(C).json
+
+package: ## release zips for provided.al2023 under target/lambda (cargo-lambda from PyPI)
+	@sh tests/package.sh
+
+setup: ## the local AWS's Python packages into .tools/python
+	@sh tests/local-aws/install.sh
+
+build: setup
+	@echo "building the functions and the tests' tools (the first time: about five minutes for the AWS SDK)"
+	@cargo build --workspace --bins --locked --quiet
+
+reference: ## writes docs/configuration.md and the decision table of ARCHITECTURE.md again
+	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference

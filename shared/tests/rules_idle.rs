@@ -1,0 +1,301 @@
+//! The idle rule, row by row: every reason, and both sides of every boundary. It is noon; a node is stopped after 30 idle
+//! minutes, looked at every 5, left alone for 10 after its launch and forced after 10 in `stopping`.
+
+mod support;
+
+use reveille::decide::idle::{IdleAction, decide};
+use reveille::decide::{Question, Reason};
+use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, NodeState};
+use reveille::observation::Unread;
+use reveille::policy::Policy;
+use support::*;
+
+struct Row {
+    name: &'static str,
+    look: LookBuilder,
+    action: IdleAction,
+    reason: Reason,
+}
+
+fn keeps(name: &'static str, reason: Reason, look: LookBuilder) -> Row {
+    Row { name, look, action: IdleAction::Keep, reason }
+}
+
+fn marks(name: &'static str, look: LookBuilder) -> Row {
+    Row { name, look, action: IdleAction::Mark, reason: Reason::FirstReading }
+}
+
+fn stops(name: &'static str, reason: Reason, look: LookBuilder) -> Row {
+    Row { name, look, action: IdleAction::Stop, reason }
+}
+
+fn forces(name: &'static str, look: LookBuilder) -> Row {
+    Row { name, look, action: IdleAction::ForceStop, reason: Reason::HangsInStopping }
+}
+
+/// Idle since 06:01, and marked as idle at the tick before.
+fn marked() -> LookBuilder {
+    idle_look().marked_at("11:55")
+}
+
+/// Idle, and a STOP was claimed at 11:50 that shows no effect.
+fn stop_claimed(clock: &str) -> LookBuilder {
+    idle_look().claimed(ClaimKind::Stop, clock)
+}
+
+fn not_running() -> Vec<Row> {
+    use Reason::{Asleep, StillPending, Terminated};
+    vec![
+        keeps("a terminated node", Terminated, look().state(NodeState::Gone)),
+        keeps(
+            "a terminated node with a STOP claim that is overdue",
+            Terminated,
+            look().state(NodeState::Gone).claimed(ClaimKind::Stop, "11:00"),
+        ),
+        keeps("a stopped node", Asleep, look()),
+        keeps("a stopped node that is wanted", Asleep, look().woken_at("11:59")),
+        keeps("a stopped node with a START on its way", Asleep, look().claimed(ClaimKind::Start, "11:59")),
+        keeps("a stopped node with an unanswered STOP", Asleep, look().claimed(ClaimKind::Stop, "11:00")),
+        keeps("a node in pending", StillPending, idle_look().state(NodeState::Pending)),
+        keeps("a node in pending, marked long ago", StillPending, marked().state(NodeState::Pending)),
+        keeps(
+            "a node in pending with a STOP claim that is overdue",
+            StillPending,
+            stop_claimed("11:50").state(NodeState::Pending),
+        ),
+    ]
+}
+
+fn going_down() -> Vec<Row> {
+    use Reason::GoingDown;
+    let stopping = |asked: &str| idle_look().stopping_since(asked);
+    vec![
+        forces("stopping for exactly ten minutes", stopping("11:50")),
+        keeps("stopping for a second less than ten minutes", GoingDown, stopping("11:50:01")),
+        forces("stopping for long, whatever the signals", stopping("11:50").unknown(Unread::Failed)),
+        forces("stopping for long though wanted", stopping("11:50").woken_at("11:59")),
+        forces(
+            "stopping, forced exactly ten minutes ago without effect",
+            stopping("11:00").claimed(ClaimKind::Stop, "11:50"),
+        ),
+        keeps("stopping, forced a tick ago", GoingDown, stopping("11:00").claimed(ClaimKind::Stop, "11:55")),
+        forces(
+            "stopping since our claim of ten minutes ago, where EC2 tells no time",
+            stopping("11:50").with(|look| look.seen.transition_at = None).claimed(ClaimKind::Stop, "11:50"),
+        ),
+        keeps(
+            "stopping with no time to measure from",
+            GoingDown,
+            stopping("11:00").with(|look| look.seen.transition_at = None),
+        ),
+        keeps(
+            "stopping, and only a claim of an earlier launch to measure from",
+            GoingDown,
+            stopping("11:00")
+                .with(|look| look.seen.transition_at = None)
+                .claimed(ClaimKind::Stop, "11:00")
+                .claim(|claim| claim.launched_at = Some(at("05:00"))),
+        ),
+    ]
+}
+
+fn claimed_stops() -> Vec<Row> {
+    use Reason::{BootGrace, GoingDown, StopHadNoEffect};
+    vec![
+        stops("running four minutes after the STOP claim", StopHadNoEffect, stop_claimed("11:56")),
+        keeps("running a second less than four minutes after the STOP claim", GoingDown, stop_claimed("11:56:01")),
+        stops(
+            "running four minutes after an accepted STOP",
+            StopHadNoEffect,
+            stop_claimed("11:56").answered(ClaimAnswer::Accepted),
+        ),
+        stops(
+            "running after a STOP whose run's time-out ends now",
+            StopHadNoEffect,
+            stop_claimed("11:45").claim(|claim| claim.open_until = at("12:00")),
+        ),
+        keeps(
+            "running after a STOP whose run's time-out ends in a second",
+            GoingDown,
+            stop_claimed("11:45").claim(|claim| claim.open_until = at("12:00:01")),
+        ),
+        keeps(
+            "claimed for a STOP, overdue, and wanted since",
+            GoingDown,
+            stop_claimed("11:56").with(|look| look.demand += 1),
+        ),
+        keeps("claimed for a STOP, overdue, and used since", GoingDown, stop_claimed("11:50").used_at("11:52")),
+        keeps(
+            "claimed for a STOP, overdue, and a use from before was counted late",
+            GoingDown,
+            stop_claimed("11:50").used_at("11:45"),
+        ),
+        keeps(
+            "claimed for a STOP, overdue, used a second less than the idle time ago",
+            GoingDown,
+            stop_claimed("11:00").used_at("11:30:01"),
+        ),
+        stops(
+            "claimed for a STOP, overdue, used since, and idle again for exactly the idle time",
+            StopHadNoEffect,
+            stop_claimed("11:00").used_at("11:30"),
+        ),
+        keeps("claimed for a STOP, overdue, a call open", GoingDown, stop_claimed("11:00").open_now()),
+        keeps(
+            "claimed for a STOP, overdue, signals unknown",
+            GoingDown,
+            stop_claimed("11:00").unknown(Unread::SourceSilent),
+        ),
+        marks("a refused STOP is void: judged anew", stop_claimed("11:50").answered(ClaimAnswer::Refused)),
+        keeps(
+            "somebody started it again since the STOP claim: judged anew",
+            BootGrace,
+            stop_claimed("11:50").launched_at(Some(at("11:55"))),
+        ),
+    ]
+}
+
+fn kept_running() -> Vec<Row> {
+    use Reason::{BootGrace, OpenCall, RecentStart, SignalsUnknown};
+    let launched = |clock: &str| look().running_since(clock).quiet_since(clock);
+    vec![
+        keeps("launched a second less than the grace time ago", BootGrace, launched("11:50:01")),
+        keeps("launched exactly the grace time ago", RecentStart, launched("11:50")),
+        keeps("in its grace time with a call open", BootGrace, launched("11:55").open_now()),
+        keeps("in its grace time, signals unknown", SignalsUnknown, launched("11:55").unknown(Unread::Failed)),
+        keeps("a call that failed", SignalsUnknown, marked().unknown(Unread::Failed)),
+        keeps("a source nobody proves alive", SignalsUnknown, marked().unknown(Unread::SourceSilent)),
+        keeps("points are missing", SignalsUnknown, marked().unknown(Unread::Partial)),
+        keeps("no signals configured", SignalsUnknown, marked().unknown(Unread::NoSignals)),
+        keeps("a call is open", OpenCall, marked().open_now()),
+        keeps("launch time not told", RecentStart, idle_look().launched_at(None)),
+    ]
+}
+
+fn idle_ages() -> Vec<Row> {
+    use Reason::{Idle, RecentStart, RecentUse, RecentWake};
+    let launched = |clock: &str| look().running_since(clock).quiet_since(clock);
+    vec![
+        keeps("woken a second less than idle − tick ago", RecentWake, idle_look().woken_at("11:35:01")),
+        marks("woken exactly idle − tick ago", idle_look().woken_at("11:35")),
+        keeps("marked, woken a second less than the idle time ago", RecentWake, marked().woken_at("11:30:01")),
+        stops("marked, woken exactly the idle time ago", Idle, marked().woken_at("11:30")),
+        keeps("woken by a clock that is ahead", RecentWake, marked().woken_at("12:05")),
+        keeps("used a second less than idle − tick ago", RecentUse, idle_look().used_at("11:35:01")),
+        marks("used exactly idle − tick ago", idle_look().used_at("11:35")),
+        keeps("marked, used a second less than the idle time ago", RecentUse, marked().used_at("11:30:01")),
+        stops("marked, used exactly the idle time ago", Idle, marked().used_at("11:30")),
+        keeps("silence proved for less than the idle time", RecentUse, marked().quiet_since("11:30:01")),
+        stops("silence proved for exactly the idle time", Idle, marked().quiet_since("11:30")),
+        keeps("launched a second less than idle − tick ago", RecentStart, launched("11:35:01")),
+        marks("launched exactly idle − tick ago", launched("11:35")),
+        keeps("marked, launched a second less than the idle time ago", RecentStart, launched("11:30:01").marked_at("11:56")),
+        stops("marked, launched exactly the idle time ago", Idle, launched("11:30").marked_at("11:55")),
+        keeps("marked, ready a second less than the idle time ago", RecentStart, marked().ready_at("11:30:01")),
+        stops("marked, ready exactly the idle time ago", Idle, marked().ready_at("11:30")),
+        stops(
+            "readiness of an earlier launch is no recent start",
+            Idle,
+            marked().ready_at("11:59").with(|look| {
+                look.record.ready.as_mut().expect("readiness").launched_at = Some(at("05:00"));
+            }),
+        ),
+        stops("a node that was never ready and never used", Idle, launched("06:00").marked_at("11:55")),
+    ]
+}
+
+fn readings() -> Vec<Row> {
+    use Reason::{Idle, ReadingsTooClose, StopRefused};
+    vec![
+        marks("no first reading yet", idle_look()),
+        stops("marked exactly four minutes ago", Idle, idle_look().marked_at("11:56")),
+        keeps("marked a second less than four minutes ago", ReadingsTooClose, idle_look().marked_at("11:56:01")),
+        keeps("the same tick again", ReadingsTooClose, idle_look().marked_at("12:00")),
+        marks("a mark from before a demand is void", marked().with(|look| look.demand += 1)),
+        marks("a mark of an earlier launch is void", marked().launched_at(Some(at("05:30"))).ready_at("06:01")),
+        marks("a mark from before the last use is void", idle_look().marked_at("11:20").used_at("11:25")),
+        stops("a mark at the very instant of the last use stands", Idle, idle_look().marked_at("11:25").used_at("11:25")),
+        marks("a mark by a clock that is ahead is void", idle_look().marked_at("12:00:01")),
+        keeps(
+            "protected, and its wait is over in a second",
+            StopRefused,
+            marked().refused(FaultKind::Stop, "OperationNotPermitted", "12:00:01"),
+        ),
+        stops(
+            "protected, and its wait is over now",
+            Idle,
+            marked().refused(FaultKind::Stop, "OperationNotPermitted", "12:00"),
+        ),
+        stops(
+            "a refused START is no reason to keep",
+            Idle,
+            marked().refused(FaultKind::Start, "VcpuLimitExceeded", "13:00"),
+        ),
+    ]
+}
+
+fn rows() -> Vec<Row> {
+    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings()].into_iter().flatten().collect()
+}
+
+#[test]
+fn every_row_is_decided_as_it_says() {
+    for row in rows() {
+        let decision = decide(&row.look.0, &Policy::default());
+        assert_eq!((decision.reason, decision.action), (row.reason, row.action), "{}", row.name);
+    }
+}
+
+#[test]
+fn every_idle_reason_has_a_row() {
+    let of_question = Reason::ALL.iter().filter(|reason| reason.question() == Question::Idle);
+    let missing: Vec<_> = of_question.filter(|reason| rows().iter().all(|row| row.reason != **reason)).collect();
+    assert_eq!(missing, [&Reason::Idle; 0]);
+}
+
+#[test]
+fn every_row_has_a_name_of_its_own() {
+    let mut names: Vec<_> = rows().iter().map(|row| row.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), rows().len());
+}
+
+#[test]
+fn the_earliest_stop_is_told_where_one_is_in_sight() {
+    let rows = [
+        ("a recent use, and the idle time from there", idle_look().used_at("11:50"), Some("12:20")),
+        ("idle, not marked: four minutes from now", idle_look(), Some("12:04")),
+        ("marked, but used too lately", idle_look().used_at("11:32").marked_at("11:57:30"), Some("12:02")),
+        ("idle in two minutes, but marked just now", idle_look().used_at("11:32").marked_at("11:59"), Some("12:03")),
+        ("readings too close", idle_look().marked_at("11:58"), Some("12:02")),
+        ("in its grace time", look().running_since("11:55").quiet_since("11:55"), Some("12:25")),
+        ("protected", marked().refused(FaultKind::Stop, "OperationNotPermitted", "12:10"), Some("12:10")),
+        ("a stop", marked(), Some("12:00")),
+        ("a forced stop", idle_look().stopping_since("11:00"), Some("12:00")),
+        ("an open call ends when it ends", idle_look().open_now(), None),
+        ("unknown", idle_look().unknown(Unread::Failed), None),
+        ("asleep", look(), None),
+        ("going down", idle_look().stopping_since("11:59"), None),
+    ];
+    for (name, look, earliest) in rows {
+        assert_eq!(decide(&look.0, &Policy::default()).stops_not_before, earliest.map(at), "{name}");
+    }
+}
+
+#[test]
+fn other_limits_move_the_boundaries() {
+    let policy = Policy { idle: minutes(60), tick: minutes(10), grace: minutes(0), force_after: minutes(3), ..Policy::default() };
+    let rows = [
+        ("a second before idle − tick", idle_look().used_at("11:10:01"), Reason::RecentUse),
+        ("idle − tick", idle_look().used_at("11:10"), Reason::FirstReading),
+        ("a second before the idle time", idle_look().used_at("11:00:01").marked_at("11:50:01"), Reason::RecentUse),
+        ("the idle time", idle_look().used_at("11:00").marked_at("11:50"), Reason::Idle),
+        ("no grace time", look().running_since("12:00").quiet_since("12:00"), Reason::RecentStart),
+        ("a second before the force time", idle_look().stopping_since("11:57:01"), Reason::GoingDown),
+        ("the force time", idle_look().stopping_since("11:57"), Reason::HangsInStopping),
+    ];
+    for (name, look, reason) in rows {
+        assert_eq!(decide(&look.0, &policy).reason, reason, "{name}");
+    }
+}

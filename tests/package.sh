@@ -1,0 +1,18 @@
+#!/bin/sh
+# Release zips of the functions for provided.al2023, x86-64: target/lambda/NAME/bootstrap.zip.
+set -eu
+cd "$(dirname "$0")/.."
+tool=.tools/lambda
+if [ ! -d "$tool/cargo_lambda" ]; then
+    echo "cargo-lambda into $tool"
+    python3 -m pip install --quiet --target "$tool" cargo-lambda==1.9.2
+fi
+lambda=$(find "$tool" -type f -name cargo-lambda -perm -u+x | head -1)
+[ -n "$lambda" ] || { echo "package: cargo-lambda holds no program" >&2; exit 1; }
+"$lambda" lambda build --release --compiler cargo --output-format zip -p reveille-wake -p reveille-idle-check
+ls -l target/lambda/*/bootstrap.zip
+# provided.al2023 has glibc 2.34: a newer symbol would fail there at start.
+for name in wake idle-check; do
+    newest=$(grep -aoE 'GLIBC_2\.[0-9]+' "target/release/$name" | sort -t. -k2 -n | tail -1)
+    [ "${newest#GLIBC_2.}" -le 34 ] || { echo "package: $name needs $newest, provided.al2023 has 2.34" >&2; exit 1; }
+done

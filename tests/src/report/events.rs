@@ -1,0 +1,80 @@
+//! How each event shows: its mark in the picture and what it means.
+
+use maud::{Markup, html};
+
+/// How one event shows.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// The word in the day's events.
+    pub(super) name: &'static str,
+    /// An SVG path about (0, 0), 12 units across. Drawn rather than written, as not every font has these signs. Empty
+    /// where another lane already shows it: demand as calls and pre-warms, noise as bars, arrivals as bands.
+    pub(super) path: &'static str,
+    /// Half the width it needs in a row of marks.
+    pub(super) half: f64,
+    /// The style class of the mark.
+    pub(super) class: &'static str,
+    /// What it says, for the legend.
+    pub(super) meaning: &'static str,
+}
+
+const HALF: f64 = 7.5;
+const CROSS: &str = "M-5-5 5 5M5-5-5 5";
+
+/// Every event of the day's vocabulary.
+pub(super) const KINDS: [Kind; 13] = [
+    Kind { name: "demand", path: "", half: HALF, class: "", meaning: "somebody wants a node" },
+    Kind { name: "noise", path: "", half: HALF, class: "", meaning: "lines that wake nothing" },
+    Kind { name: "start", path: "M0-6 6 5H-6Z", half: HALF, class: "m-start", meaning: "start asked for" },
+    Kind { name: "start_failed", path: CROSS, half: HALF, class: "m-failed", meaning: "start failed" },
+    Kind { name: "running", path: "", half: HALF, class: "", meaning: "EC2 runs it" },
+    Kind { name: "ready", path: "", half: HALF, class: "", meaning: "it serves" },
+    Kind { name: "idle_mark", path: "M0-5V5", half: 1.6, class: "m-idle", meaning: "idle noted" },
+    Kind { name: "stop", path: "M-5-5H5V5H-5Z", half: HALF, class: "m-stop", meaning: "stop asked for" },
+    Kind { name: "stop_failed", path: CROSS, half: HALF, class: "m-failed", meaning: "stop failed" },
+    Kind { name: "stopped", path: "", half: HALF, class: "", meaning: "it is off" },
+    Kind {
+        name: "alert",
+        path: "M-2.5-6.5H2.5L1.3 2H-1.3ZM-1.8 3.4H1.8V7H-1.8Z",
+        half: HALF,
+        class: "m-alert",
+        meaning: "alert",
+    },
+    Kind {
+        name: "refused",
+        path: "M0-5A5 5 0 1 1 0 5 5 5 0 1 1 0-5ZM-3.5-3.5 3.5 3.5",
+        half: HALF,
+        class: "m-refused",
+        meaning: "refused",
+    },
+    Kind {
+        name: "person",
+        path: "M0-6.5A3 3 0 1 1 0-.5 3 3 0 1 1 0-6.5ZM-6 6C-6-1 6-1 6 6Z",
+        half: HALF,
+        class: "m-person",
+        meaning: "a person acted",
+    },
+];
+
+/// A word nobody told the report about: marked, so that it is not overlooked.
+const UNKNOWN: Kind = Kind {
+    name: "unknown",
+    path: "M-3.5-2.5C-3.5-7.5 3.5-7.5 3.5-2.5 3.5 0 0 0 0 2.5M0 5V6.5",
+    half: HALF,
+    class: "m-unknown",
+    meaning: "an event this report does not know",
+};
+
+/// How the event of this name shows.
+pub(super) fn kind(name: &str) -> &'static Kind {
+    KINDS.iter().find(|kind| kind.name == name).unwrap_or(&UNKNOWN)
+}
+
+/// A mark by itself, in a line of text; nothing for an event without one.
+pub(super) fn inline_mark(kind: &Kind) -> Markup {
+    html! {
+        @if !kind.path.is_empty() {
+            svg.inline viewBox="-8 -8 16 16" aria-hidden="true" { path class=(kind.class) d=(kind.path) {} }
+        }
+    }
+}
