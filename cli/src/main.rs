@@ -1,2 +1,91 @@
-//! x
-fn main() {}
+//! The operator's command. Today: check a configuration before it is deployed, and see which lines of a log would wake.
+
+mod lines;
+
+use clap::{Parser, Subcommand};
+use reveille::config::{self, Config};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "reveille",
+    version,
+    about = "Wakes a GPU node when somebody wants it, and puts it to sleep when nobody does"
+)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks the REVEILLE_ variables of this shell and lists every fault; exits 1 if there is one
+    #[command(after_help = "Example:\n  env $(cat function.env) reveille config")]
+    Config {
+        /// Prints the reference of every setting instead
+        #[arg(long)]
+        reference: bool,
+    },
+    /// Reads an access log and says which lines would wake a node, and why the others would not
+    #[command(
+        after_help = "Examples:\n  reveille lines --path /v1/calls access.log\n  zcat access.log.gz | reveille lines --path /v1/calls -\n  reveille lines --path /v1 --each access.log"
+    )]
+    Lines {
+        /// A prefix of the paths that are use; may be given several times
+        #[arg(long = "path", required = true)]
+        paths: Vec<String>,
+        /// Statuses that count, such as 200-299 or 503; may be given several times
+        #[arg(long = "status")]
+        statuses: Vec<String>,
+        /// Shows the verdict of each line, not only the counts
+        #[arg(long)]
+        each: bool,
+        /// The log, or - for standard input
+        file: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match Args::parse().command {
+        Command::Config { reference: true } => {
+            print!("{}", config::reference());
+            ExitCode::SUCCESS
+        }
+        Command::Config { reference: false } => check(),
+        Command::Lines { paths, statuses, each, file } => match lines::show(paths, statuses, each, &file) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("reveille lines: {error}");
+                ExitCode::from(2)
+            }
+        },
+    }
+}
+
+fn check() -> ExitCode {
+    match Config::from_env() {
+        Ok(config) => {
+            for (name, pool) in &config.pools {
+                let calls = if pool.calls_observed {
+                    "observed"
+                } else {
+                    "UNOBSERVED: a call longer than the idle time can be cut"
+                };
+                println!(
+                    "pool {name}: {} signals, {} request logs, calls {calls}",
+                    pool.signals.len(),
+                    pool.log_groups.len()
+                );
+            }
+            println!("no fault");
+            ExitCode::SUCCESS
+        }
+        Err(faults) => {
+            for fault in faults.0 {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

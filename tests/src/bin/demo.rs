@@ -49,8 +49,9 @@ async fn play(args: &Args) -> StageResult<bool> {
     let arrivals = trace::arrivals(&root(), args.day, args.calls, midnight, args.seed)?;
     let noise = trace::noise(&root())?;
     println!("{} calls from the trace, {} lines of other people's requests.\n", arrivals.len(), noise.len());
-    let log = demo::run(&stage, &node, arrivals, &noise, to, &mut show).await?;
+    let mut log = demo::run(&stage, &node, arrivals, &noise, to, &mut show).await?;
     std::fs::create_dir_all(&args.out)?;
+    log.call_by_name(node.as_str(), "gpu-1");
     let timeline = args.out.join("timeline.json");
     std::fs::write(&timeline, serde_json::to_string_pretty(&log.events)?)?;
     let checks = log.checks(from, to);
@@ -84,9 +85,15 @@ fn summary(log: &DayLog, checks: &[Check], from: DateTime<Utc>, to: DateTime<Utc
     println!("\nAWS calls of both functions: {}", log.aws_calls.values().sum::<usize>());
     println!("\nHours and money (g6.xlarge, us-east-1, compute only):");
     for money in log.money(from, to) {
-        let usd = money.micro_usd();
-        let cents = usd % 1_000_000 / 10_000;
-        println!("  {:<32} {:>5.1} h  ${:>2}.{cents:02}  {}", money.plan, money.hours(), usd / 1_000_000, money.note);
+        let cents = (money.micro_usd() + 5_000) / 10_000;
+        println!(
+            "  {:<32} {:>5.1} h  ${:>2}.{:02}  {}",
+            money.plan,
+            money.hours(),
+            cents / 100,
+            cents % 100,
+            money.note
+        );
     }
 }
 

@@ -44,3 +44,15 @@ pub struct CallSeen {
     /// Whether the app announced it.
     pub announced: bool,
 }
+
+impl DayLog {
+    /// Shows people a node by its Name tag instead of its id.
+    pub fn call_by_name(&mut self, id: &str, name: &str) {
+        for event in self.events.iter_mut().filter(|event| event.node.as_deref() == Some(id)) {
+            event.node = Some(name.to_owned());
+        }
+        if let Some(states) = self.states.remove(id) {
+            self.states.insert(name.to_owned(), states);
+        }
+    }
+}
