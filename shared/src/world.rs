@@ -11,8 +11,9 @@ use crate::policy::STALE_LOOK;
 use crate::run::{
     Activity, Alert, Answer, Call, Claimed, Context, Fact, MetricRef, Outcome, Permit, Run, Started, Step, Stopped,
 };
-use chrono::TimeDelta;
-use std::collections::{BTreeMap, BTreeSet};
+use chrono::{DurationRound, TimeDelta};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem::discriminant;
 
 /// How a call fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,23 @@ pub fn call_name(call: &Call) -> &'static str {
     }
 }
 
+/// The node that a call acts on.
+fn about(call: &Call) -> Option<&NodeId> {
+    match call {
+        Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } => Some(node),
+        Call::DescribeNodes { .. }
+        | Call::ReadLedger { .. }
+        | Call::RecordDemand { .. }
+        | Call::ReadActivity { .. }
+        | Call::ReadReadiness { .. }
+        | Call::RecordAnswer { .. }
+        | Call::WriteFacts { .. }
+        | Call::ClaimAlert { .. }
+        | Call::Publish { .. }
+        | Call::MarkPublished { .. } => None,
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct WorldNode {
     seen: NodeSeen,
@@ -59,13 +77,20 @@ struct WorldNode {
     refuses_stop: Option<&'static str>,
 }
 
+/// One minute of a metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Bucket {
+    sum: f64,
+    highest: f64,
+}
+
 /// The world.
 #[derive(Debug, Clone, PartialEq)]
 pub struct World {
     now: Instant,
     nodes: BTreeMap<NodeId, WorldNode>,
     ledger: BTreeMap<PoolName, PoolRecord>,
-    metrics: BTreeMap<MetricRef, BTreeMap<Instant, f64>>,
+    metrics: BTreeMap<MetricRef, BTreeMap<Instant, Bucket>>,
     /// When each was claimed, and whether it was marked as published.
     alerts: BTreeMap<AlertKey, (Instant, bool)>,
     faults: Vec<WorldFault>,
@@ -132,9 +157,11 @@ impl World {
         self.ledger.entry(pool.clone()).or_default()
     }
 
-    /// Adds a point.
+    /// Adds a point to the minute that holds this instant.
     pub fn point(&mut self, metric: &MetricRef, at: Instant, value: f64) {
-        *self.metrics.entry(metric.clone()).or_default().entry(at).or_insert(0.0) += value;
+        let minutes = self.metrics.entry(metric.clone()).or_default();
+        let bucket = minutes.entry(minute(at)).or_insert(Bucket { sum: 0.0, highest: f64::NEG_INFINITY });
+        *bucket = Bucket { sum: bucket.sum + value, highest: bucket.highest.max(value) };
     }
 
     /// Makes a coming call fail.
@@ -202,15 +229,18 @@ impl World {
         match before {
             NodeState::Stopping if force => {
                 node.stuck = false;
-                node.due = Some((now + TimeDelta::seconds(10), NodeState::Stopped, None));
+                let forced = now + TimeDelta::seconds(10);
+                let at = node.due.as_ref().map_or(forced, |(at, _, _)| forced.min(*at));
+                node.due = Some((at, NodeState::Stopped, None));
             }
             NodeState::Stopping | NodeState::Stopped => {}
-            NodeState::Pending | NodeState::Gone => return Err(refuse("stop", id, "IncorrectInstanceState")),
-            NodeState::Running => {
+            NodeState::Pending if !force => return Err(refuse("stop", id, "IncorrectInstanceState")),
+            NodeState::Gone => return Err(refuse("stop", id, "IncorrectInstanceState")),
+            NodeState::Pending | NodeState::Running => {
                 node.seen.state = NodeState::Stopping;
                 node.seen.transition_at = Some(now);
-                let (code, message) = ("Client.UserInitiatedShutdown".to_owned(), "User initiated shutdown".to_owned());
-                node.seen.state_reason = Some(StateReason { code, message });
+                let code = "Client.UserInitiatedShutdown".to_owned();
+                node.seen.state_reason = Some(StateReason { message: format!("{code}: User initiated shutdown"), code });
                 node.due = (!node.stuck).then_some((now + stopping, NodeState::Stopped, None));
                 self.effects.push((now, "stop", id.clone()));
             }
@@ -225,25 +255,14 @@ impl World {
         if fault.after {
             self.carry_out(call);
         }
-        let effect = if fault.after { TookEffect::Maybe } else { effect_of(fault.code, None) };
-        failed(call, CallError { effect, ..refuse_words(call_name(call), fault.code) })
+        let effect = if fault.after { TookEffect::Maybe } else { effect_of(fault.code, status_of(fault.code)) };
+        let (name, code) = (call_name(call), fault.code);
+        let error = about(call).map_or_else(|| refuse_words(name, code), |node| refuse(name, node, code));
+        failed(call, CallError { effect, ..error })
     }
 
     fn take_fault(&mut self, call: &Call) -> Option<WorldFault> {
-        let name = call_name(call);
-        let about = match call {
-            Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } => Some(node),
-            Call::DescribeNodes { .. }
-            | Call::ReadLedger { .. }
-            | Call::RecordDemand { .. }
-            | Call::ReadActivity { .. }
-            | Call::ReadReadiness { .. }
-            | Call::RecordAnswer { .. }
-            | Call::WriteFacts { .. }
-            | Call::ClaimAlert { .. }
-            | Call::Publish { .. }
-            | Call::MarkPublished { .. } => None,
-        };
+        let (name, about) = (call_name(call), about(call));
         let fits = |fault: &WorldFault| fault.call == name && (fault.node.is_none() || fault.node.as_ref() == about);
         let fault = self.faults.iter_mut().find(|fault| fault.times > 0 && fits(fault))?;
         fault.times -= 1;
@@ -259,7 +278,7 @@ impl World {
             }
             Call::RecordDemand { pool, node, wake } => Answer::Demand(Ok(self.demand(pool, node.as_ref(), wake))),
             Call::ReadActivity { metrics, from, to } => Answer::Activity(Ok(self.activity(metrics, *from, *to))),
-            Call::ReadReadiness { nodes } => Answer::Readiness(Ok(self.readiness(nodes))),
+            Call::ReadReadiness { nodes } => Answer::Readiness(self.readiness(nodes)),
             Call::Claim { pool, node, permit, claim } => Answer::Claim(Ok(self.claim(pool, node, *permit, claim))),
             Call::Start { node } => Answer::Start(self.start(node)),
             Call::Stop { node, force } => Answer::Stop(self.stop(node, *force)),
@@ -267,12 +286,7 @@ impl World {
                 self.record_answer(pool, node, run, answer, fault.as_ref());
                 Answer::Recorded(Ok(()))
             }
-            Call::WriteFacts { pool, facts } => {
-                for (node, fact) in facts {
-                    write(self.record(pool).nodes.entry(node.clone()).or_default(), fact);
-                }
-                Answer::Recorded(Ok(()))
-            }
+            Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts)),
             Call::ClaimAlert { key, at } => {
                 let known = self.alerts.get(key);
                 let granted = known.is_none_or(|(claimed, published)| !published && *claimed <= *at - STALE_LOOK);
@@ -308,21 +322,41 @@ impl World {
     }
 
     fn activity(&self, metrics: &BTreeMap<MetricRef, SignalKind>, from: Instant, to: Instant) -> Activity {
-        let points = |metric: &MetricRef| {
-            let found = self.metrics.get(metric).into_iter().flat_map(|points| points.range(from..to));
-            found.map(|(at, value)| (*at, *value)).collect()
+        let points = |metric: &MetricRef, kind: SignalKind| {
+            let value = |bucket: &Bucket| match kind {
+                SignalKind::Requests => bucket.sum,
+                SignalKind::Open => bucket.highest,
+            };
+            let found = self.metrics.get(metric).into_iter().flat_map(|minutes| minutes.range(minute(from)..to));
+            found.map(|(at, bucket)| (*at, value(bucket))).collect()
         };
-        let read =
-            |metric: &MetricRef| (metric.clone(), Ok::<_, Unread>(Series { points: points(metric), complete: true }));
-        metrics.keys().map(read).collect()
+        let read = |(metric, kind): (&MetricRef, &SignalKind)| {
+            (metric.clone(), Ok::<_, Unread>(Series { points: points(metric, *kind), complete: true }))
+        };
+        metrics.iter().map(read).collect()
     }
 
-    fn readiness(&self, nodes: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+    fn readiness(&self, nodes: &BTreeSet<NodeId>) -> Result<BTreeSet<NodeId>, CallError> {
+        if nodes.iter().any(|id| !self.nodes.contains_key(id)) {
+            return Err(refuse_words("readiness", "InvalidInstanceID.NotFound"));
+        }
         let is_ok = |id: &&NodeId| {
             let node = self.nodes.get(id).filter(|node| node.seen.state == NodeState::Running);
             node.and_then(|node| node.checks_ok_at).is_some_and(|at| at <= self.now)
         };
-        nodes.iter().filter(is_ok).cloned().collect()
+        Ok(nodes.iter().filter(is_ok).cloned().collect())
+    }
+
+    /// One update of one item: no fact may be named twice in it, and a node of which no fact is left is not there.
+    fn write_facts(&mut self, pool: &PoolName, facts: &[(NodeId, Fact)]) -> Result<(), CallError> {
+        let named: HashSet<_> = facts.iter().map(|(node, fact)| (node, discriminant(fact))).collect();
+        if facts.is_empty() || named.len() < facts.len() {
+            return Err(refuse_words("facts", "ValidationException"));
+        }
+        let nodes = &mut self.record(pool).nodes;
+        facts.iter().for_each(|(node, fact)| write(nodes.entry(node.clone()).or_default(), fact));
+        nodes.retain(|_, node| *node != NodeRecord::default());
+        Ok(())
     }
 
     fn claim(&mut self, pool: &PoolName, node: &NodeId, permit: Permit, claim: &Claim) -> Claimed {
@@ -369,12 +403,12 @@ impl World {
 }
 
 fn settle(node: &mut WorldNode, now: Instant) {
-    let Some((at, state, reason)) = node.due.clone().filter(|(at, _, _)| *at <= now) else { return };
+    let Some((_, state, reason)) = node.due.clone().filter(|(at, _, _)| *at <= now) else { return };
     node.due = None;
     node.seen.state = state;
-    if let Some(reason) = reason {
-        node.seen.state_reason = Some(reason);
-        node.seen.transition_at = Some(at);
+    // EC2 tells why a start fell back, not when.
+    if reason.is_some() {
+        node.seen.state_reason = reason;
     }
 }
 
@@ -384,6 +418,22 @@ fn write(node: &mut NodeRecord, fact: &Fact) {
         Fact::Ready(ready) => node.ready.clone_from(ready),
         Fact::Fault(fault) => node.fault.clone_from(fault),
         Fact::Blind(blind) => node.blind.clone_from(blind),
+    }
+}
+
+/// The minute that holds this instant, as CloudWatch names it: by its start.
+fn minute(at: Instant) -> Instant {
+    at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)
+}
+
+/// The HTTP status that AWS sends with a code; none where there was no answer.
+fn status_of(code: &str) -> Option<u16> {
+    match code {
+        "Timeout" | "NoAnswer" => None,
+        "InternalError" | "InternalFailure" | "InternalServerError" | "InternalServiceError"
+        | "Server.InternalError" | "InsufficientInstanceCapacity" => Some(500),
+        "RequestLimitExceeded" | "ServiceUnavailable" | "ServiceUnavailableException" | "Unavailable" => Some(503),
+        _ => Some(400),
     }
 }
 

@@ -962,6 +962,26 @@ fn a_lost_stop_without_effect_is_settled_by_a_start_as_probe() {
 }
 
 #[test]
+fn a_probe_whose_answer_was_lost_is_sent_again() {
+    let (mut world, _) = woken_after_a_lost_stop(|world| fail(world, "stop", "Timeout"));
+    fail(&mut world, "start", "Timeout");
+    ticks(&mut world, "10:10", "10:15");
+    assert_eq!(status(&mut world).reason, Reason::AlreadyReady);
+}
+
+#[test]
+fn a_lost_stop_is_repeated_though_another_node_has_met_the_wake() {
+    let mut world = fleet("10:00", [unused(), node("i-b")]);
+    tick(&mut world);
+    fail(&mut world, "stop", "Timeout");
+    tick_at(&mut world, "10:05");
+    prewarm_at(&mut world, "10:07");
+    assert_eq!(starts(&world), ["10:07 i-b"]);
+    ticks(&mut world, "10:10", "10:40");
+    assert!(stops(&world).contains(&"10:40 i-a".to_owned()), "{:?}", stops(&world));
+}
+
+#[test]
 fn a_probe_that_finds_the_node_running_is_no_start() {
     let (mut world, _) = woken_after_a_lost_stop(|world| fail(world, "stop", "Timeout"));
     let outcome = tick_at(&mut world, "10:10");

@@ -120,9 +120,14 @@ fn claimed_stops() -> Vec<Row> {
             stop_claimed("11:45").claim(|claim| claim.open_until = at("12:00:01")),
         ),
         keeps(
-            "claimed for a STOP, overdue, and wanted since",
+            "claimed for a STOP, overdue, wanted a second less than the idle time ago",
             GoingDown,
-            stop_claimed("11:56").with(|look| look.demand += 1),
+            stop_claimed("11:00").with(|look| look.demand += 1).woken_at("11:30:01"),
+        ),
+        stops(
+            "claimed for a STOP, overdue, wanted since, and by nobody for exactly the idle time",
+            StopHadNoEffect,
+            stop_claimed("11:00").with(|look| look.demand += 1).woken_at("11:30"),
         ),
         keeps("claimed for a STOP, overdue, and used since", GoingDown, stop_claimed("11:50").used_at("11:52")),
         keeps(
@@ -189,7 +194,11 @@ fn idle_ages() -> Vec<Row> {
         stops("silence proved for exactly the idle time", Idle, marked().quiet_since("11:30")),
         keeps("launched a second less than idle − tick ago", RecentStart, launched("11:35:01")),
         marks("launched exactly idle − tick ago", launched("11:35")),
-        keeps("marked, launched a second less than the idle time ago", RecentStart, launched("11:30:01").marked_at("11:56")),
+        keeps(
+            "marked, launched a second less than the idle time ago",
+            RecentStart,
+            launched("11:30:01").marked_at("11:56"),
+        ),
         stops("marked, launched exactly the idle time ago", Idle, launched("11:30").marked_at("11:55")),
         keeps("marked, ready a second less than the idle time ago", RecentStart, marked().ready_at("11:30:01")),
         stops("marked, ready exactly the idle time ago", Idle, marked().ready_at("11:30")),
@@ -214,7 +223,11 @@ fn readings() -> Vec<Row> {
         marks("a mark from before a demand is void", marked().with(|look| look.demand += 1)),
         marks("a mark of an earlier launch is void", marked().launched_at(Some(at("05:30"))).ready_at("06:01")),
         marks("a mark from before the last use is void", idle_look().marked_at("11:20").used_at("11:25")),
-        stops("a mark at the very instant of the last use stands", Idle, idle_look().marked_at("11:25").used_at("11:25")),
+        stops(
+            "a mark at the very instant of the last use stands",
+            Idle,
+            idle_look().marked_at("11:25").used_at("11:25"),
+        ),
         marks("a mark by a clock that is ahead is void", idle_look().marked_at("12:00:01")),
         keeps(
             "protected, and its wait is over in a second",
@@ -235,7 +248,10 @@ fn readings() -> Vec<Row> {
 }
 
 fn rows() -> Vec<Row> {
-    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings()].into_iter().flatten().collect()
+    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[test]
@@ -285,7 +301,13 @@ fn the_earliest_stop_is_told_where_one_is_in_sight() {
 
 #[test]
 fn other_limits_move_the_boundaries() {
-    let policy = Policy { idle: minutes(60), tick: minutes(10), grace: minutes(0), force_after: minutes(3), ..Policy::default() };
+    let policy = Policy {
+        idle: minutes(60),
+        tick: minutes(10),
+        grace: minutes(0),
+        force_after: minutes(3),
+        ..Policy::default()
+    };
     let rows = [
         ("a second before idle − tick", idle_look().used_at("11:10:01"), Reason::RecentUse),
         ("idle − tick", idle_look().used_at("11:10"), Reason::FirstReading),

@@ -159,7 +159,11 @@ fn met() -> Vec<Row> {
             })],
             AlreadyStarting,
         ),
-        row("one starting beside one asleep", [asleep("i-a"), running().with(|look| look.seen.id = id("i-b"))], AlreadyStarting),
+        row(
+            "one starting beside one asleep",
+            [asleep("i-a"), running().with(|look| look.seen.id = id("i-b"))],
+            AlreadyStarting,
+        ),
         row("a START claimed a second less than four minutes ago", [start_claimed("i-a", "11:56:01")], AlreadyStarting),
         row(
             "a START whose run's time-out ends in a second",
@@ -210,12 +214,28 @@ fn unresolved() -> Vec<Row> {
             StartUnresolved,
         ),
         starts(
+            "a START sent to settle a STOP, unanswered for four minutes, the node running",
+            "i-a",
+            [ready("i-a").claimed(ClaimKind::Start, "11:56")],
+            StartUnresolved,
+        ),
+        row(
+            "a START sent to settle a STOP, unanswered for a second less",
+            [ready("i-a").claimed(ClaimKind::Start, "11:56:01")],
+            AlreadyStarting,
+        ),
+        starts(
             "a START of an earlier launch is resolved",
             "i-a",
             [start_claimed("i-a", "11:30").claim(|claim| claim.launched_at = None)],
             Wanted,
         ),
-        starts("a refused START is resolved", "i-a", [start_claimed("i-a", "11:58").answered(ClaimAnswer::Refused)], Wanted),
+        starts(
+            "a refused START is resolved",
+            "i-a",
+            [start_claimed("i-a", "11:58").answered(ClaimAnswer::Refused)],
+            Wanted,
+        ),
         row(
             "a START without effect and a code nobody knows is waited out",
             [start_claimed("i-a", "11:50").refused(FaultKind::Start, "SomethingNew", "12:00:01")],
@@ -237,7 +257,8 @@ fn unresolved() -> Vec<Row> {
 
 fn candidates() -> Vec<Row> {
     use Reason::{CoolingDown, StoppingWillStart, Wanted};
-    let refused = |node: &str, retry: &str| asleep(node).refused(FaultKind::Start, "InsufficientInstanceCapacity", retry);
+    let refused =
+        |node: &str, retry: &str| asleep(node).refused(FaultKind::Start, "InsufficientInstanceCapacity", retry);
     let stopped_unanswered = |open_until: &str| {
         asleep("i-a").claimed(ClaimKind::Stop, "11:59").claim(|claim| {
             (claim.demand, claim.open_until) = (1, at(open_until));
@@ -246,7 +267,12 @@ fn candidates() -> Vec<Row> {
     vec![
         starts("asleep", "i-a", [asleep("i-a")], Wanted),
         starts("the first that is free", "i-a", [asleep("i-a"), asleep("i-b")], Wanted),
-        starts("terminated nodes are passed over", "i-b", [asleep("i-a").state(NodeState::Gone), asleep("i-b")], Wanted),
+        starts(
+            "terminated nodes are passed over",
+            "i-b",
+            [asleep("i-a").state(NodeState::Gone), asleep("i-b")],
+            Wanted,
+        ),
         starts("refused nodes are passed over", "i-b", [refused("i-a", "12:01"), asleep("i-b")], Wanted),
         starts("refused, and its wait is over now", "i-a", [refused("i-a", "12:00")], Wanted),
         row("refused, and its wait is over in a second", [refused("i-a", "12:00:01")], CoolingDown),
@@ -258,9 +284,17 @@ fn candidates() -> Vec<Row> {
             Wanted,
         ),
         row("stopping", [asleep("i-a").state(NodeState::Stopping)], StoppingWillStart),
-        row("stopping beside a refused one", [refused("i-a", "12:01"), asleep("i-b").state(NodeState::Stopping)], StoppingWillStart),
+        row(
+            "stopping beside a refused one",
+            [refused("i-a", "12:01"), asleep("i-b").state(NodeState::Stopping)],
+            StoppingWillStart,
+        ),
         starts("stopping beside one asleep", "i-b", [asleep("i-a").state(NodeState::Stopping), asleep("i-b")], Wanted),
-        row("stopped, and the STOP may be in flight for a second more", [stopped_unanswered("12:00:01")], StoppingWillStart),
+        row(
+            "stopped, and the STOP may be in flight for a second more",
+            [stopped_unanswered("12:00:01")],
+            StoppingWillStart,
+        ),
         starts("stopped, and the STOP is in flight no more", "i-a", [stopped_unanswered("12:00")], Wanted),
         starts(
             "stopped, and the STOP is answered",
@@ -268,8 +302,10 @@ fn candidates() -> Vec<Row> {
             [stopped_unanswered("12:00:30").answered(ClaimAnswer::Accepted)],
             Wanted,
         ),
-        starts("a named node is started though another is ready", "i-b", [ready("i-a"), asleep("i-b")], Wanted).named("i-b"),
-        row("a named node waits though another is free", [asleep("i-a"), refused("i-b", "12:01")], CoolingDown).named("i-b"),
+        starts("a named node is started though another is ready", "i-b", [ready("i-a"), asleep("i-b")], Wanted)
+            .named("i-b"),
+        row("a named node waits though another is free", [asleep("i-a"), refused("i-b", "12:01")], CoolingDown)
+            .named("i-b"),
     ]
 }
 

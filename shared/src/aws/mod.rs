@@ -21,9 +21,8 @@ use aws_smithy_http_client::tls;
 use futures::future::join_all;
 use std::time::Duration;
 
-/// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries. A tick that
-/// meets a service that accepts and never answers makes four steps at most: describe, signals, send, record; the sum stays
-/// under a function's time-out of 60 s.
+/// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries. Where one
+/// service accepts and never answers, a run waits for it once or twice and ends within 25 s.
 const CONNECT: Duration = Duration::from_secs(2);
 const ATTEMPT: Duration = Duration::from_secs(4);
 const OPERATION: Duration = Duration::from_secs(9);

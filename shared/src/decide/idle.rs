@@ -59,14 +59,15 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
 
 fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
     let keep = |reason, at| IdleDecision { action: IdleAction::Keep, reason, stops_not_before: at };
+    // Young first: the signals of a node that is still coming up may well be unknown, and nobody needs to be told.
+    if let Some(launched) = look.seen.launched_at.filter(|at| look.now - *at < policy.grace) {
+        return keep(Reason::BootGrace, Some(launched + policy.idle));
+    }
     let Ok(used) = look.used else {
         return keep(Reason::SignalsUnknown, None);
     };
     let (last, newest) = last_use(look, &used);
     let not_before = (last + policy.idle).max(earliest_by_marks(look));
-    if look.seen.launched_at.is_some_and(|at| look.now - at < policy.grace) {
-        return keep(Reason::BootGrace, Some(not_before));
-    }
     if used.open_now {
         return keep(Reason::OpenCall, None);
     }
@@ -140,14 +141,14 @@ fn hangs(look: &Look, policy: &Policy) -> bool {
     since.is_some_and(|at| look.now - at >= policy.force_after)
 }
 
-/// A claimed STOP that shows no effect, and nothing speaks for the node: no demand since, and no use for the idle time,
-/// whenever it was counted. Where a wake does, the wake rule sends a START instead, whose answer tells for certain.
+/// A claimed STOP that shows no effect, and nothing speaks for the node: neither a wake nor use for the idle time, whenever
+/// it was counted. Where a wake does, the wake rule sends a START instead, whose answer tells for certain, unless another
+/// node has met the wake: then this one is stopped when the wake has aged.
 fn stop_had_no_effect(look: &Look, policy: &Policy) -> bool {
     let Some(claim) = look.record.claim.as_ref() else { return false };
-    let still_idle = look.used.is_ok_and(|used| !used.open_now && look.now - used.last_possible >= policy.idle);
+    let still_idle = look.used.is_ok_and(|used| !used.open_now && look.now - last_use(look, &used).0 >= policy.idle);
     look.seen.state == NodeState::Running
         && claim.answer != Some(ClaimAnswer::Refused)
         && is_overdue(&look.record, look.now)
-        && look.demand == claim.demand
         && still_idle
 }

@@ -78,7 +78,7 @@ reasons! {
     GoingDown, "going_down", Idle, "keep",
         "The node is stopping, or a STOP is claimed whose effect is not overdue.";
     StopHadNoEffect, "stop_had_no_effect", Idle, "stop",
-        "A STOP was claimed, its effect is overdue, nobody wants the node and it is still idle for the idle time: it is sent again.";
+        "A STOP was claimed, its effect is overdue, and the node was neither wanted nor used for the idle time: it is sent again.";
     BootGrace, "boot_grace", Idle, "keep",
         "The node was launched less than the grace time ago.";
     SignalsUnknown, "signals_unknown", Idle, "keep",

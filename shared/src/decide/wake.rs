@@ -55,7 +55,7 @@ pub fn decide(
     if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Ready) {
         return nothing(Reason::AlreadyReady, Some(look));
     }
-    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Starting) {
+    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Starting && !start_is_unresolved(look)) {
         return nothing(Reason::AlreadyStarting, Some(look));
     }
     if let Some(look) = looks.iter().find(|look| stop_is_unresolved(look)) {
@@ -109,11 +109,15 @@ fn stop_is_unresolved(look: &Look) -> bool {
     look.seen.state == NodeState::Running && look.phase() == Phase::Stopping && is_overdue(&look.record, look.now)
 }
 
+/// A START without an answer, and nothing to show for it. Where the node runs it was sent to settle a STOP, and only its
+/// answer can.
 fn start_is_unresolved(look: &Look) -> bool {
     let same_launch = |claim: &crate::domain::Claim| {
         claim.kind == ClaimKind::Start && claim.answer.is_none() && claim.launched_at == look.seen.launched_at
     };
-    look.phase() == Phase::Stopped && look.record.claim.as_ref().is_some_and(same_launch) && !start_fault_waits(look)
+    let in_doubt = look.phase() == Phase::Stopped
+        || (look.seen.state == NodeState::Running && is_overdue(&look.record, look.now));
+    in_doubt && look.record.claim.as_ref().is_some_and(same_launch) && !start_fault_waits(look)
 }
 
 fn is_free(look: &Look) -> bool {

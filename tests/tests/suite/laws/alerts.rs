@@ -1,0 +1,90 @@
+//! Messages to people: at least once, and not twice for nothing.
+
+use crate::bench::{Bench, Told, id, minutes, morning, run, seconds, voice};
+use reveille::domain::{AlertKey, Instant, WakeSource};
+use reveille::policy::Policy;
+use reveille::run::{
+    Alert, AlertKind, Call, Cause, Context, Target, WakeRun, WakeWish, take_alert_claim, take_published, take_recorded,
+};
+use std::collections::BTreeMap;
+
+fn key(occasion: &str) -> AlertKey {
+    AlertKey(format!("alert#i-0123456789abcdef0#cannot_stop#{occasion}"))
+}
+
+async fn claim(bench: &mut impl Bench, key: &AlertKey, at: Instant) -> bool {
+    let call = Call::ClaimAlert { key: key.clone(), at };
+    take_alert_claim(Some(bench.answer(&call).await)).expect("claim the alert")
+}
+
+async fn mark_published(bench: &mut impl Bench, key: &AlertKey) {
+    take_recorded(Some(bench.answer(&Call::MarkPublished { key: key.clone() }).await)).expect("mark as published");
+}
+
+pub(crate) async fn an_alert_is_claimed_once(bench: &mut impl Bench) {
+    assert!(claim(bench, &key("2026-11-30"), morning()).await);
+    assert!(!claim(bench, &key("2026-11-30"), morning()).await);
+    assert!(!claim(bench, &key("2026-11-30"), morning() + minutes(1)).await);
+    assert!(claim(bench, &key("2026-12-01"), morning()).await, "another occasion is another alert");
+}
+
+pub(crate) async fn an_alert_that_was_claimed_and_not_published_is_claimed_again_later(bench: &mut impl Bench) {
+    let alert = key("2026-11-30");
+    assert!(claim(bench, &alert, morning()).await);
+    assert!(!claim(bench, &alert, morning() + minutes(4) - seconds(1)).await, "its run may be at it still");
+    assert!(claim(bench, &alert, morning() + minutes(5)).await, "the next tick takes it up");
+    assert!(!claim(bench, &alert, morning() + minutes(6)).await, "a new claim counts from its own time");
+}
+
+pub(crate) async fn an_alert_that_was_published_is_never_claimed_again(bench: &mut impl Bench) {
+    let alert = key("2026-11-30");
+    assert!(claim(bench, &alert, morning()).await);
+    mark_published(bench, &alert).await;
+    assert!(!claim(bench, &alert, morning() + minutes(5)).await);
+    assert!(!claim(bench, &alert, morning() + minutes(60 * 24)).await);
+}
+
+pub(crate) async fn an_alert_arrives_as_it_was_written(bench: &mut impl Bench) {
+    let about_node = Alert {
+        key: key("2026-11-30"),
+        kind: AlertKind::CannotStop,
+        pool: voice(),
+        node: Some(id("i-0123456789abcdef0")),
+        subject: "Reveille: ".to_owned() + &"x".repeat(89),
+        body: "It runs and is billed.\nTo do: äöü – \"stop\" & <look>.\n".to_owned(),
+    };
+    let about_pool = Alert { node: None, kind: AlertKind::Misconfigured, ..about_node.clone() };
+    for alert in [&about_node, &about_pool] {
+        let call = Call::Publish { alert: alert.clone() };
+        take_published(Some(bench.answer(&call).await)).expect("publish");
+    }
+    let told = |kind: &str, node: Option<&str>| Told {
+        subject: about_node.subject.clone(),
+        body: about_node.body.clone(),
+        kind: kind.to_owned(),
+        pool: "voice".to_owned(),
+        node: node.map(str::to_owned),
+    };
+    let expected = [told("cannot_stop", Some("i-0123456789abcdef0")), told("misconfigured", None)];
+    assert_eq!(bench.published().await, expected);
+}
+
+pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench: &mut impl Bench) {
+    for n in 0..2 {
+        let context = Context {
+            run: run(&format!("run-{n}")),
+            now: bench.now().await,
+            time_out: seconds(30),
+            policy: Policy::default(),
+            pools: BTreeMap::from([(voice(), Vec::new())]),
+        };
+        let wish = WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm };
+        let outcome = bench.drive(&mut WakeRun::new(context, Cause::Wishes(vec![wish]))).await;
+        assert!(outcome.failed.is_empty() && outcome.blind.is_none(), "{outcome:?}");
+        bench.pass(minutes(10)).await;
+    }
+    let published = bench.published().await;
+    let [told] = &published[..] else { panic!("{published:?}") };
+    assert_eq!((told.kind.as_str(), told.pool.as_str()), ("misconfigured", "voice"), "there is no node to wake");
+    assert!(told.subject.is_ascii() && told.subject.len() < 100, "{}", told.subject);
+}

@@ -1,0 +1,131 @@
+//! The in-memory world as a bench.
+
+use crate::bench::{Bench, Told, Trouble, id, minutes, morning, pool};
+use chrono::TimeDelta;
+use reveille::domain::{Instant, NodeId, NodeSeen, NodeState, StateReason};
+use reveille::run::{Answer, Call, MetricRef, Outcome, Run};
+use reveille::world::{World, WorldFault};
+
+pub(crate) struct InMemory {
+    world: World,
+    nodes: u32,
+}
+
+impl InMemory {
+    pub(crate) fn open() -> Self {
+        Self { world: World::at(morning()), nodes: 0 }
+    }
+
+    /// Changes a node from outside.
+    fn change(&mut self, node: &NodeId, change: impl FnOnce(&mut NodeSeen)) {
+        let mut seen = self.world.node(node).expect("a node").clone();
+        change(&mut seen);
+        self.world.add_node(seen);
+    }
+}
+
+impl Bench for InMemory {
+    async fn answer(&mut self, call: &Call) -> Answer {
+        self.world.answer(call)
+    }
+
+    async fn answers(&mut self, calls: &[Call]) -> Vec<Answer> {
+        calls.iter().map(|call| self.world.answer(call)).collect()
+    }
+
+    async fn drive(&mut self, run: &mut impl Run) -> Outcome {
+        self.world.drive(run)
+    }
+
+    async fn now(&mut self) -> Instant {
+        self.world.now()
+    }
+
+    async fn pass(&mut self, time: TimeDelta) {
+        let now = self.world.now();
+        self.world.set_now(now + time);
+    }
+
+    async fn add_node(&mut self, name: &str, pool_name: &str, state: NodeState) -> NodeId {
+        self.nodes += 1;
+        let node = id(&format!("i-{:017x}", self.nodes));
+        self.world.add_node(NodeSeen {
+            id: node.clone(),
+            name: Some(name.to_owned()),
+            pool: pool(pool_name),
+            state: NodeState::Running,
+            launched_at: Some(self.world.now()),
+            state_reason: None,
+            transition_at: None,
+            address: Some(format!("10.0.0.{}", self.nodes)),
+            spot: false,
+        });
+        self.pass(minutes(2)).await;
+        if state == NodeState::Stopped {
+            self.stop_by_hand(&node).await;
+            self.pass(minutes(2)).await;
+        }
+        node
+    }
+
+    async fn add_stranger(&mut self) {}
+
+    async fn make_spot(&mut self, node: &NodeId) {
+        self.change(node, |seen| seen.spot = true);
+        self.world.refuse_stop(node, "UnsupportedOperation");
+    }
+
+    async fn protect_from_stop(&mut self, node: &NodeId) {
+        self.world.refuse_stop(node, "OperationNotPermitted");
+    }
+
+    async fn hang_in_stopping(&mut self, node: &NodeId) {
+        self.world.hang_in_stopping(node);
+    }
+
+    async fn fall_back(&mut self, node: &NodeId, reason: StateReason) {
+        self.world.fall_back(node, reason);
+    }
+
+    async fn start_by_hand(&mut self, node: &NodeId) {
+        self.world.start(node).expect("a start by hand");
+    }
+
+    async fn stop_by_hand(&mut self, node: &NodeId) {
+        self.world.stop(node, false).expect("a stop by hand");
+    }
+
+    async fn terminate_by_hand(&mut self, node: &NodeId) {
+        self.change(node, |seen| seen.state = NodeState::Gone);
+    }
+
+    async fn point(&mut self, metric: &MetricRef, at: Instant, value: f64) {
+        self.world.point(metric, at, value);
+    }
+
+    async fn fail(&mut self, call: &'static str, trouble: Trouble, times: u32) {
+        let (code, after) = match trouble {
+            Trouble::Refused(code) => (code, false),
+            Trouble::FailedAfter(code) => (code, true),
+            Trouble::AnswerLost => ("NoAnswer", true),
+        };
+        self.world.fail(WorldFault { call, node: None, code, after, times });
+    }
+
+    async fn take_sent(&mut self, call: &'static str) -> usize {
+        let sent = self.world.calls.iter().filter(|made| **made == call).count();
+        self.world.calls.clear();
+        sent
+    }
+
+    async fn published(&mut self) -> Vec<Told> {
+        let told = |alert: &reveille::run::Alert| Told {
+            subject: alert.subject.clone(),
+            body: alert.body.clone(),
+            kind: alert.kind.as_str().to_owned(),
+            pool: alert.pool.as_str().to_owned(),
+            node: alert.node.as_ref().map(|node| node.as_str().to_owned()),
+        };
+        self.world.published.iter().map(told).collect()
+    }
+}
