@@ -240,7 +240,8 @@ impl World {
                 node.seen.state = NodeState::Stopping;
                 node.seen.transition_at = Some(now);
                 let code = "Client.UserInitiatedShutdown".to_owned();
-                node.seen.state_reason = Some(StateReason { message: format!("{code}: User initiated shutdown"), code });
+                node.seen.state_reason =
+                    Some(StateReason { message: format!("{code}: User initiated shutdown"), code });
                 node.due = (!node.stuck).then_some((now + stopping, NodeState::Stopped, None));
                 self.effects.push((now, "stop", id.clone()));
             }
@@ -430,8 +431,12 @@ fn minute(at: Instant) -> Instant {
 fn status_of(code: &str) -> Option<u16> {
     match code {
         "Timeout" | "NoAnswer" => None,
-        "InternalError" | "InternalFailure" | "InternalServerError" | "InternalServiceError"
-        | "Server.InternalError" | "InsufficientInstanceCapacity" => Some(500),
+        "InternalError"
+        | "InternalFailure"
+        | "InternalServerError"
+        | "InternalServiceError"
+        | "Server.InternalError"
+        | "InsufficientInstanceCapacity" => Some(500),
         "RequestLimitExceeded" | "ServiceUnavailable" | "ServiceUnavailableException" | "Unavailable" => Some(503),
         _ => Some(400),
     }

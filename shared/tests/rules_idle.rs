@@ -167,7 +167,7 @@ fn kept_running() -> Vec<Row> {
         keeps("launched a second less than the grace time ago", BootGrace, launched("11:50:01")),
         keeps("launched exactly the grace time ago", RecentStart, launched("11:50")),
         keeps("in its grace time with a call open", BootGrace, launched("11:55").open_now()),
-        keeps("in its grace time, signals unknown", SignalsUnknown, launched("11:55").unknown(Unread::Failed)),
+        keeps("in its grace time, signals unknown", BootGrace, launched("11:55").unknown(Unread::Failed)),
         keeps("a call that failed", SignalsUnknown, marked().unknown(Unread::Failed)),
         keeps("a source nobody proves alive", SignalsUnknown, marked().unknown(Unread::SourceSilent)),
         keeps("points are missing", SignalsUnknown, marked().unknown(Unread::Partial)),

@@ -116,6 +116,17 @@ fn wishes() -> Vec<Row> {
             NotWanted,
         ),
         starts(
+            "our own STOP landed just after the wake, and the START that replaced its claim was refused",
+            "i-a",
+            [by_hand("11:59:30").claimed(ClaimKind::Start, "11:59:40").answered(ClaimAnswer::Refused)],
+            Wanted,
+        ),
+        row(
+            "stopped by hand after our START of this wake",
+            [by_hand("11:59:50").claimed(ClaimKind::Start, "11:59:10").claim(|claim| claim.launched_at = None)],
+            NotWanted,
+        ),
+        starts(
             "stopped since the wake for a cause nobody asked for",
             "i-a",
             [by_hand("11:59:30").with(|look| look.seen.state_reason = Some(state_reason("Server.InternalError")))],

@@ -91,8 +91,8 @@ impl Stage {
     pub async fn open_with(now: DateTime<Utc>, pools: &Value, more: &[(&str, &str)]) -> StageResult<Self> {
         let aws = LocalAws::start_at(&root(), now).await?;
         let sdk = sdk_config(aws.endpoint()).await;
-        let topic = aws_sdk_sns::Client::new(&sdk).create_topic().name("reveille-alerts").send().await?;
         create_table(&sdk).await?;
+        let topic_arn = create_topic(&sdk).await?;
         let mut vars = BTreeMap::from([
             ("AWS_ENDPOINT_URL".to_owned(), aws.endpoint().to_owned()),
             ("AWS_REGION".to_owned(), REGION.to_owned()),
@@ -100,12 +100,25 @@ impl Stage {
             ("REVEILLE_CLOCK_URL".to_owned(), format!("{}/local-aws/clock", aws.endpoint())),
             ("REVEILLE_POOLS".to_owned(), pools.to_string()),
             ("REVEILLE_TABLE".to_owned(), TABLE.to_owned()),
-            ("REVEILLE_ALERT_TOPIC_ARN".to_owned(), topic.topic_arn().unwrap_or_default().to_owned()),
+            ("REVEILLE_ALERT_TOPIC_ARN".to_owned(), topic_arn),
         ]);
         vars.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let wake = Arc::new(function("wake", &vars, 16)?);
         let idle = function("idle-check", &vars, 2)?;
         Ok(Self { aws, wake, idle, vars, sdk })
+    }
+
+    /// Makes it an empty account again, at the time it began with, and clears away what the async runtime of an earlier
+    /// test has left: the clients' connections. The functions are of no use in another runtime than their own.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub async fn reset(&mut self) -> StageResult<()> {
+        self.aws.reset().await;
+        self.sdk = sdk_config(self.aws.endpoint()).await;
+        create_table(&self.sdk).await?;
+        create_topic(&self.sdk).await?;
+        Ok(())
     }
 
     /// The configuration that the functions read.
@@ -283,6 +296,11 @@ async fn sdk_config(endpoint: &str) -> SdkConfig {
         .credentials_provider(Credentials::new("local", "local", None, None, "stage"))
         .load()
         .await
+}
+
+async fn create_topic(sdk: &SdkConfig) -> StageResult<String> {
+    let topic = aws_sdk_sns::Client::new(sdk).create_topic().name("reveille-alerts").send().await?;
+    Ok(topic.topic_arn().ok_or("no topic")?.to_owned())
 }
 
 async fn create_table(sdk: &SdkConfig) -> StageResult<()> {

@@ -595,3 +595,34 @@ async fn a_bad_configuration_names_every_fault_and_does_nothing() {
     }
     assert!(stage.aws.calls().await.iter().all(|call| ["CreateTopic", "CreateTable"].contains(&call.action.as_str())));
 }
+
+#[tokio::test]
+async fn a_start_that_stays_throttled_is_told_and_the_caller_is_not_told_stopping() {
+    let (stage, _) = asleep().await;
+    let throttled = json!([{"service": "ec2", "action": "StartInstances", "code": "RequestLimitExceeded", "status": 503,
+        "message": "Request limit exceeded.", "times": -1}]);
+    stage.aws.faults(throttled).await;
+    let (status, answer, _) = stage.prewarm(&Value::Null).await;
+    assert_eq!((status, answer["fault"].as_str()), (503, Some("RequestLimitExceeded")), "{answer}");
+    ticks(&stage, 2).await;
+    let told = stage.aws.published().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    stage.aws.clear_faults().await;
+    ticks(&stage, 1).await;
+    assert_eq!(starts(&stage).await, 4, "and it is started as soon as it can be");
+}
+
+#[tokio::test]
+async fn a_ledger_that_takes_no_claim_fails_the_run_and_starts_nothing() {
+    let (stage, node) = asleep().await;
+    let refused = json!([{"service": "dynamodb", "action": "UpdateItem", "code": "AccessDeniedException", "status": 400,
+        "message": "not authorized", "times": -1, "match": "claim#"}]);
+    stage.aws.faults(refused).await;
+    let (status, answer, _) = stage.prewarm(&Value::Null).await;
+    assert_eq!((status, answer["code"].as_str()), (503, Some("AccessDeniedException")), "{answer}");
+    assert!(next_tick(&stage).await.result.is_err(), "it shows in the function's error metric");
+    assert_eq!(stage.state(&node).await.unwrap(), "stopped");
+    stage.aws.clear_faults().await;
+    ticks(&stage, 1).await;
+    assert_eq!(stage.state(&node).await.unwrap(), "pending", "the wish was kept");
+}

@@ -109,7 +109,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Value {
     if outcome.not_found.is_some() {
         return problem(404, "node", "no node of a configured pool has this Name tag or id");
     }
-    match outcome.answers.first() {
+    match outcome.answers.first().filter(|_| outcome.blind.is_none()) {
         Some(answer) => told(answer),
         // The demand may be recorded or not; asking again is safe, and where it is the tick starts the node.
         None => {

@@ -92,17 +92,16 @@ fn was_judged_idle(look: &Look) -> bool {
     look.record.claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.demand == look.demand)
 }
 
-/// Somebody stopped the node after the wake, and it was not us.
+/// Somebody stopped the node after the wake, and it was not us: the stop is younger than our newest claim too. An older one
+/// was our own STOP, whose claim a START has replaced since.
 fn was_stopped_by_hand(look: &Look, wake: Instant) -> bool {
-    let ours = look
-        .record
-        .claim
-        .as_ref()
-        .is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.launched_at == look.seen.launched_at);
+    let claim = look.record.claim.as_ref();
+    let ours = claim.is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.launched_at == look.seen.launched_at);
+    let newest = claim.map_or(wake, |claim| claim.at.max(wake));
     look.seen.state == NodeState::Stopped
         && !ours
         && look.seen.state_reason.as_ref().is_some_and(|reason| reason.was_asked_for())
-        && look.seen.transition_at.is_some_and(|at| at > wake)
+        && look.seen.transition_at.is_some_and(|at| at > newest)
 }
 
 fn stop_is_unresolved(look: &Look) -> bool {
@@ -115,8 +114,8 @@ fn start_is_unresolved(look: &Look) -> bool {
     let same_launch = |claim: &crate::domain::Claim| {
         claim.kind == ClaimKind::Start && claim.answer.is_none() && claim.launched_at == look.seen.launched_at
     };
-    let in_doubt = look.phase() == Phase::Stopped
-        || (look.seen.state == NodeState::Running && is_overdue(&look.record, look.now));
+    let in_doubt =
+        look.phase() == Phase::Stopped || (look.seen.state == NodeState::Running && is_overdue(&look.record, look.now));
     in_doubt && look.record.claim.as_ref().is_some_and(same_launch) && !start_fault_waits(look)
 }
 

@@ -238,9 +238,10 @@ impl Acts {
                     self.records.insert(intent.pool.clone(), record);
                     self.give_up(&intent);
                 }
+                // Without the ledger nothing may be started or stopped: the run has failed, and has to show it.
                 Err(error) => {
                     self.give_up(&intent);
-                    outcome.failed.push(error);
+                    outcome.blind.get_or_insert(error);
                 }
             }
         }
@@ -305,18 +306,18 @@ impl Acts {
         };
         outcome.effects.push(effect(intent, event, error.code.clone()));
         let fault = Fault::next(kind, intent.fault.as_ref(), &error, self.ctx.now);
-        let waits = fault.retry_at > self.ctx.now;
-        let again_and_again = error.effect == TookEffect::Maybe && intent.tries >= 2;
-        if error.class.tells_at_once() || again_and_again {
+        // Trouble that the next tick repairs is told when it does not pass.
+        let passes = match error.effect {
+            TookEffect::No => fault.tries < 3,
+            TookEffect::Maybe => fault.tries < 2,
+        };
+        if error.class.tells_at_once() || !passes {
             self.tell(intent, &error, &fault);
         }
         match error.effect {
-            TookEffect::No => self.record(intent, ClaimAnswer::Refused, waits.then_some(fault)),
+            TookEffect::No => self.record(intent, ClaimAnswer::Refused, Some(fault)),
             // It may have happened, or may happen yet: the claim stands and ends by evidence.
-            TookEffect::Maybe if error.class == ErrorClass::Unknown => {
-                self.write_fact(intent, Fact::Fault(Some(fault)));
-            }
-            TookEffect::Maybe => {}
+            TookEffect::Maybe => self.write_fact(intent, Fact::Fault(Some(fault))),
         }
         outcome.failed.push(error);
     }

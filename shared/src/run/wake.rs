@@ -10,7 +10,10 @@ use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
 use super::{Context, Outcome, Run, Step};
 use crate::decide::wake::{WakeAction, WakeDecision, decide};
 use crate::decide::{Look, Reason};
-use crate::domain::{ClaimKind, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact, Wake, WakeSource};
+use crate::domain::{
+    ClaimKind, FaultKind, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact, Wake, WakeSource,
+};
+use crate::error::ErrorClass;
 use chrono::TimeDelta;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -370,11 +373,15 @@ impl WakeRun {
     /// on its way down, and the next look starts it.
     fn answer(&self, pool: &PoolName, looks: &[Look], decision: &WakeDecision) -> PoolAnswer {
         let asks_only = matches!(self.cause, Cause::Status(_));
+        let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
+        let was_refused = look
+            .and_then(|look| look.record.fault.as_ref())
+            .is_some_and(|fault| fault.kind == FaultKind::Start && fault.class != ErrorClass::Conflict);
         let reason = match decision.action {
+            WakeAction::Start(_) if !asks_only && was_refused => Reason::CoolingDown,
             WakeAction::Start(_) if !asks_only => Reason::StoppingWillStart,
             WakeAction::Start(_) | WakeAction::Nothing => decision.reason,
         };
-        let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
         let up = looks.iter().find(|look| look.phase() == Phase::Ready);
         // Status of a node that runs with no wake behind it (started by hand): it is as ready as any other.
         let up = up.filter(|_| reason == Reason::NotWanted);

@@ -13,29 +13,55 @@ use reveille::run::{Answer, Call, MetricRef, Outcome, Run};
 use reveille_tests::local_aws::Published;
 use reveille_tests::stage::Stage;
 use serde_json::{Value, json};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// As `aws/mod.rs` sets it for all calls but START and STOP.
 const ATTEMPTS: u32 = 3;
 
+/// Stages that no law is using: one takes a second to start and a blink to reset.
+static FREE: Mutex<Vec<Stage>> = Mutex::new(Vec::new());
+
 pub(crate) struct Local {
-    stage: Stage,
+    /// There until the bench is dropped.
+    stage: Option<Stage>,
     aws: Aws,
     ec2: aws_sdk_ec2::Client,
 }
 
 impl Local {
     pub(crate) async fn open() -> Self {
-        let stage = Stage::open(morning()).await.expect("a stage");
+        let free = FREE.lock().expect("nothing panics while it holds the lock").pop();
+        let stage = match free {
+            Some(mut stage) => {
+                stage.reset().await.expect("a reset stage");
+                stage
+            }
+            None => Stage::open(morning()).await.expect("a stage"),
+        };
         let retries =
             RetryConfig::standard().with_max_attempts(ATTEMPTS).with_initial_backoff(Duration::from_millis(1));
         let sdk = stage.sdk.to_builder().retry_config(retries).build();
-        Self { aws: Aws::with(&sdk, &stage.config()), ec2: aws_sdk_ec2::Client::new(&sdk), stage }
+        let (aws, ec2) = (Aws::with(&sdk, &stage.config()), aws_sdk_ec2::Client::new(&sdk));
+        Self { stage: Some(stage), aws, ec2 }
+    }
+
+    fn stage(&self) -> &Stage {
+        self.stage.as_ref().expect("there until the bench is dropped")
     }
 
     async fn set(&self, node: &NodeId, mut settings: Value) {
         settings["instance"] = json!(node.as_str());
-        self.stage.aws.config(settings).await;
+        self.stage().aws.config(settings).await;
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // A law that failed may have left anything behind.
+        if let Some(stage) = self.stage.take().filter(|_| !std::thread::panicking()) {
+            FREE.lock().expect("nothing panics while it holds the lock").push(stage);
+        }
     }
 }
 
@@ -53,15 +79,15 @@ impl Bench for Local {
     }
 
     async fn now(&mut self) -> Instant {
-        self.stage.aws.now().await
+        self.stage().aws.now().await
     }
 
     async fn pass(&mut self, time: TimeDelta) {
-        self.stage.pass(time).await;
+        self.stage().pass(time).await;
     }
 
     async fn add_node(&mut self, name: &str, pool: &str, state: NodeState) -> NodeId {
-        self.stage.add_node(name, pool, state == NodeState::Running).await.expect("a node")
+        self.stage().add_node(name, pool, state == NodeState::Running).await.expect("a node")
     }
 
     async fn add_stranger(&mut self) {
@@ -87,7 +113,7 @@ impl Bench for Local {
     }
 
     async fn start_by_hand(&mut self, node: &NodeId) {
-        self.stage.start_by_hand(node).await.expect("a start by hand");
+        self.stage().start_by_hand(node).await.expect("a start by hand");
     }
 
     async fn stop_by_hand(&mut self, node: &NodeId) {
@@ -106,7 +132,7 @@ impl Bench for Local {
             .timestamp(SdkDateTime::from_millis(at.timestamp_millis()))
             .value(value)
             .build();
-        let cloudwatch = aws_sdk_cloudwatch::Client::new(&self.stage.sdk);
+        let cloudwatch = aws_sdk_cloudwatch::Client::new(&self.stage().sdk);
         let sent = cloudwatch.put_metric_data().namespace(&metric.namespace).metric_data(datum).send().await;
         sent.expect("a point");
     }
@@ -125,13 +151,13 @@ impl Bench for Local {
         if let Some(code) = code {
             fault["code"] = json!(code);
         }
-        self.stage.aws.faults(fault).await;
+        self.stage().aws.faults(fault).await;
     }
 
     async fn take_sent(&mut self, call: &'static str) -> usize {
         let action = wire(call)["action"].clone();
-        let sent = self.stage.aws.calls().await.iter().filter(|seen| action == json!(seen.action)).count();
-        self.stage.aws.clear_calls().await;
+        let sent = self.stage().aws.calls().await.iter().filter(|seen| action == json!(seen.action)).count();
+        self.stage().aws.clear_calls().await;
         sent
     }
 
@@ -143,7 +169,7 @@ impl Bench for Local {
             pool: published.attributes.remove("pool").unwrap_or_default(),
             node: published.attributes.remove("node"),
         };
-        self.stage.aws.published().await.into_iter().map(told).collect()
+        self.stage().aws.published().await.into_iter().map(told).collect()
     }
 }
 

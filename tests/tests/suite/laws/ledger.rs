@@ -9,9 +9,7 @@ use reveille::domain::{
     WakeSource,
 };
 use reveille::error::{ErrorClass, TookEffect};
-use reveille::run::{
-    Call, Claimed, Fact, Permit, take_claim, take_demand, take_ledger, take_recorded,
-};
+use reveille::run::{Call, Claimed, Fact, Permit, take_claim, take_demand, take_ledger, take_recorded};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn gpu() -> NodeId {

@@ -1,8 +1,6 @@
 //! What EC2 shows of nodes, and their life.
 
-use crate::bench::{
-    Bench, describe, force_stop, id, minutes, morning, pool, seconds, seen, start, state, stop, voice,
-};
+use crate::bench::{Bench, describe, force_stop, id, minutes, morning, pool, seconds, seen, start, state, stop, voice};
 use reveille::domain::{NodeId, NodeSeen, NodeState, StateReason};
 use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::run::{Call, take_nodes, take_readiness};
