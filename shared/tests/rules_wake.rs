@@ -236,6 +236,12 @@ fn unresolved() -> Vec<Row> {
             AlreadyStarting,
         ),
         starts(
+            "a START sent to settle one STOP is repeated before the STOP of another node is settled",
+            "i-b",
+            [stop_claimed("i-a", "11:50"), ready("i-b").claimed(ClaimKind::Start, "11:56")],
+            StartUnresolved,
+        ),
+        starts(
             "a START of an earlier launch is resolved",
             "i-a",
             [start_claimed("i-a", "11:30").claim(|claim| claim.launched_at = None)],

@@ -56,10 +56,10 @@ reasons! {
         "A node of the pool is ready.";
     AlreadyStarting, "already_starting", Wake, "nothing",
         "A node of the pool is on its way up, or a START is claimed for it.";
-    StopUnresolved, "stop_unresolved", Wake, "start",
-        "A STOP had no answer, its effect is overdue and the node is wanted: START tells for certain, and is harmless where the node still runs.";
     StartUnresolved, "start_unresolved", Wake, "start",
         "A START shows no effect and its effect is overdue: it is repeated on the same node, never on the next candidate.";
+    StopUnresolved, "stop_unresolved", Wake, "start",
+        "A STOP had no answer, its effect is overdue and the node is wanted: START tells for certain, and is harmless where the node still runs.";
     Wanted, "wanted", Wake, "start",
         "A node is wanted, none is up, and this one is stopped and free of a refusal that is waited out.";
     StoppingWillStart, "stopping_will_start", Wake, "nothing",

@@ -58,11 +58,11 @@ pub fn decide(
     if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Starting && !start_is_unresolved(look)) {
         return nothing(Reason::AlreadyStarting, Some(look));
     }
-    if let Some(look) = looks.iter().find(|look| stop_is_unresolved(look)) {
-        return start(Reason::StopUnresolved, look);
-    }
     if let Some(look) = looks.iter().find(|look| start_is_unresolved(look)) {
         return start(Reason::StartUnresolved, look);
+    }
+    if let Some(look) = looks.iter().find(|look| stop_is_unresolved(look)) {
+        return start(Reason::StopUnresolved, look);
     }
     if let Some(look) = looks.iter().find(|look| is_free(look)) {
         return start(Reason::Wanted, look);

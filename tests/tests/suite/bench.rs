@@ -6,8 +6,8 @@ use reveille::domain::{
 };
 use reveille::error::CallError;
 use reveille::run::{
-    Answer, Call, Claimed, Fact, Outcome, Permit, Run, Started, Stopped, take_claim, take_demand, take_ledger,
-    take_nodes, take_recorded, take_start, take_stop,
+    Answer, Call, Claimed, Fact, MetricRef, Outcome, Permit, Run, Started, Stopped, take_claim, take_demand,
+    take_ledger, take_nodes, take_recorded, take_start, take_stop,
 };
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ pub(crate) trait Bench {
     async fn terminate_by_hand(&mut self, node: &NodeId);
 
     /// A point of a metric; a gauge may have several in a minute.
-    async fn point(&mut self, metric: &reveille::run::MetricRef, at: Instant, value: f64);
+    async fn point(&mut self, metric: &MetricRef, at: Instant, value: f64);
 
     /// The next `times` calls of this name (see `reveille::world::call_name`) go wrong, retries of the executor not
     /// counted.

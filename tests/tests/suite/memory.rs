@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Told, Trouble, id, minutes, morning, pool};
 use chrono::TimeDelta;
 use reveille::domain::{Instant, NodeId, NodeSeen, NodeState, StateReason};
-use reveille::run::{Answer, Call, MetricRef, Outcome, Run};
+use reveille::run::{Alert, Answer, Call, MetricRef, Outcome, Run};
 use reveille::world::{World, WorldFault};
 
 pub(crate) struct InMemory {
@@ -68,7 +68,9 @@ impl Bench for InMemory {
         node
     }
 
-    async fn add_stranger(&mut self) {}
+    async fn add_stranger(&mut self) {
+        // The world holds nothing but nodes with the tag.
+    }
 
     async fn make_spot(&mut self, node: &NodeId) {
         self.change(node, |seen| seen.spot = true);
@@ -119,7 +121,7 @@ impl Bench for InMemory {
     }
 
     async fn published(&mut self) -> Vec<Told> {
-        let told = |alert: &reveille::run::Alert| Told {
+        let told = |alert: &Alert| Told {
             subject: alert.subject.clone(),
             body: alert.body.clone(),
             kind: alert.kind.as_str().to_owned(),

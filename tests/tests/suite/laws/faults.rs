@@ -1,11 +1,12 @@
 //! Calls that fail: what may be concluded from each.
 
 use crate::bench::{
-    Bench, Trouble, any_demand, claim_call, claim_of, id, morning, record, run, start, state, stop, voice,
+    Bench, Trouble, any_demand, claim_call, claim_of, id, minutes, morning, record, run, start, state, stop, voice,
 };
 use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, NodeState};
 use reveille::error::{CallError, ErrorClass, TookEffect};
-use reveille::run::{Alert, AlertKind, Answer, Call, Fact, Permit};
+use reveille::observation::SignalKind;
+use reveille::run::{Alert, AlertKind, Answer, Call, Fact, MetricRef, Permit};
 use reveille::world::call_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
@@ -59,7 +60,7 @@ pub(crate) async fn an_answer_that_is_lost_leaves_the_effect_there(bench: &mut i
     bench.fail("stop", Trouble::AnswerLost, 1).await;
     assert_eq!(class_and_effect(stop(bench, &node).await), (ErrorClass::Transient, TookEffect::Maybe));
     assert_eq!(state(bench, &node).await, NodeState::Stopping);
-    bench.pass(crate::bench::minutes(2)).await;
+    bench.pass(minutes(2)).await;
     bench.fail("start", Trouble::AnswerLost, 1).await;
     assert_eq!(class_and_effect(start(bench, &node).await), (ErrorClass::Transient, TookEffect::Maybe));
     assert_eq!(state(bench, &node).await, NodeState::Pending);
@@ -95,9 +96,9 @@ fn every_call() -> Vec<Call> {
         subject: "Reveille: a test".to_owned(),
         body: "Nothing to do.".to_owned(),
     };
-    let (from, to) = (morning(), morning() + crate::bench::minutes(1));
+    let (from, to) = (morning(), morning() + minutes(1));
     let answered = ClaimAnswer::Accepted;
-    let metric = reveille::run::MetricRef {
+    let metric = MetricRef {
         namespace: "AWS/ApplicationELB".to_owned(),
         metric: "RequestCount".to_owned(),
         dimensions: BTreeMap::new(),
@@ -106,11 +107,7 @@ fn every_call() -> Vec<Call> {
         Call::DescribeNodes { pools: None },
         Call::ReadLedger { pools },
         any_demand(morning()),
-        Call::ReadActivity {
-            metrics: BTreeMap::from([(metric, reveille::observation::SignalKind::Requests)]),
-            from,
-            to,
-        },
+        Call::ReadActivity { metrics: BTreeMap::from([(metric, SignalKind::Requests)]), from, to },
         Call::ReadReadiness { nodes: BTreeSet::from([node.clone()]) },
         claim_call(&node, Permit { claims: 0, demand: None }, &claim_of(ClaimKind::Start, "run-1")),
         Call::Start { node: node.clone() },
