@@ -11,7 +11,7 @@ use crate::decide::{Look, Reason};
 use crate::domain::{
     Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NodeId, NodeState, PoolName, PoolRecord,
 };
-use crate::error::{CallError, ErrorClass, TookEffect};
+use crate::error::{CallError, TookEffect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which call is wanted.
