@@ -3,7 +3,7 @@
 mod support;
 
 use reveille::decide::Reason;
-use reveille::domain::{NodeState, Phase};
+use reveille::domain::{NodeSeen, NodeState, Phase};
 use reveille::observation::Unread;
 use reveille::run::{Answer, Call, Cause, EffectKind, IdleRun, Outcome, PoolAnswer, Target, WakeRun};
 use reveille::world::World;
@@ -142,6 +142,7 @@ fn case_03_requests_that_keep_coming_make_no_storm_of_starts() {
     assert_eq!(starts(&world), ["10:01 i-a"]);
 }
 
+/// Moves the clock to so many minutes past ten.
 fn past_ten(world: &mut World, minute: i64) -> &mut World {
     world.set_now(at("10:00") + minutes(minute));
     world
@@ -805,6 +806,13 @@ fn a_start_that_took_effect_unheard_is_not_repeated() {
     assert_eq!((starts(&world), count(&world, "start")), (vec!["10:01 i-a".to_owned()], 1));
 }
 
+/// Drives a run whose describe shows these nodes as they were.
+fn with_describe(world: &mut World, run: &mut WakeRun, old: &[NodeSeen]) -> Outcome {
+    drive_with(world, run, |call, answer| {
+        if matches!(call, Call::DescribeNodes { .. }) { Answer::Nodes(Ok(old.to_vec())) } else { answer }
+    })
+}
+
 /// An accepted START that the describe does not show for three minutes.
 fn stale_after_the_start() -> World {
     let mut world = fleet("10:01", [node("i-a"), node("i-b")]);
@@ -813,10 +821,7 @@ fn stale_after_the_start() -> World {
     for minute in 2..5 {
         past_ten(&mut world, minute);
         let mut run = prewarm_run(&world);
-        drive_with(&mut world, &mut run, |call, answer| match call {
-            Call::DescribeNodes { .. } => Answer::Nodes(Ok(old.clone())),
-            _ => answer,
-        });
+        with_describe(&mut world, &mut run, &old);
     }
     world
 }
@@ -832,10 +837,7 @@ fn a_stale_running_after_our_stop_is_never_told_ready() {
     ticks(&mut world, "10:00", "10:05");
     world.set_now(at("10:07"));
     let mut run = prewarm_run(&world);
-    let outcome = drive_with(&mut world, &mut run, |call, answer| match call {
-        Call::DescribeNodes { .. } => Answer::Nodes(Ok(vec![unused().seen()])),
-        _ => answer,
-    });
+    let outcome = with_describe(&mut world, &mut run, &[unused().seen()]);
     assert_eq!(only_answer(&outcome).reason, Reason::StoppingWillStart);
 }
 

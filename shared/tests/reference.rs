@@ -1,5 +1,7 @@
 //! The generated pages say what the code says. `UPDATE=1` (or `make reference`) writes them again.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
+
 use reveille::config;
 use reveille::decide::{Question, Reason};
 use std::fmt::Write as _;

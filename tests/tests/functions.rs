@@ -1,5 +1,7 @@
 //! The built functions on the local AWS: events, answers, field cases, counted calls.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
+
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
 use reveille::domain::NodeId;

@@ -7,7 +7,7 @@ use reveille::domain::{
     Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, Mark, NodeId, NodeRecord, NodeSeen, NodeState, PoolName,
     ReadyFact, RunId, StateReason, WakeSource,
 };
-use reveille::error::{TookEffect, class_of};
+use reveille::error::class_of;
 use reveille::observation::{SignalKind, Unread, Use};
 use reveille::policy::Policy;
 use reveille::run::{
@@ -558,15 +558,4 @@ pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>, 
 pub(crate) fn fault(kind: FaultKind, code: &str, retry: &str) -> Fault {
     let retry_at = at(retry);
     Fault { kind, class: class_of(code), code: code.to_owned(), since: retry_at - minutes(15), tries: 1, retry_at }
-}
-
-/// A call that failed, for answers made by hand.
-pub(crate) fn call_error(code: &str) -> reveille::error::CallError {
-    reveille::error::CallError {
-        act: "a call".to_owned(),
-        code: code.to_owned(),
-        message: "x".to_owned(),
-        class: class_of(code),
-        effect: TookEffect::Maybe,
-    }
 }
