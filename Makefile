@@ -2,6 +2,7 @@
 SHELL := /bin/sh
 CARGO_DENY_VERSION := 0.20.2
 PYTHON := .tools/python
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -12,7 +13,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## one virtual day with the built functions on a local AWS: timeline, checks, target/demo/report.html
-	@target/debug/demo
+	@$(TARGET)/debug/demo
 
 test: build ## every test: rules, laws, field cases, built functions, local AWS, events
 	@sh tests/run.sh
@@ -25,7 +26,7 @@ lint: ## fmt, clippy and rustdoc with warnings as errors; cargo-deny bans, licen
 
 invoke: build ## one event file through the built function: make invoke F=wake C=prewarm
 	@if [ -z "$(F)" ] || [ -z "$(C)" ]; then echo "usage: make invoke F=wake C=prewarm; cases:"; ls events/*/*.json; exit 2; fi
-	@target/debug/invoke $(F) events/$(F)/$(C).json
+	@$(TARGET)/debug/invoke $(F) events/$(F)/$(C).json
 
 package: ## release zips for provided.al2023 under target/lambda (cargo-lambda from PyPI)
 	@sh tests/package.sh

@@ -21,7 +21,7 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Checks the REVEILLE_ variables of this shell and lists every fault; exits 1 if there is one
-    #[command(after_help = "Example:\n  env $(cat function.env) reveille config")]
+    #[command(after_help = "Example:\n  set -a; . ./function.env; set +a; reveille config")]
     Config {
         /// Prints the reference of every setting instead
         #[arg(long)]

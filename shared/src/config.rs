@@ -276,8 +276,12 @@ impl Read<'_> {
 
     fn clock_url(&mut self) -> Option<String> {
         let url = self.get(CLOCK)?.to_owned();
-        if self.get("AWS_EXECUTION_ENV").is_some() {
-            self.fault(CLOCK, "virtual time is for tests and refused on AWS (AWS_EXECUTION_ENV is set)");
+        // OS-only runtimes may not set the first; the second is where Lambda unpacks every zip.
+        if self.get("AWS_EXECUTION_ENV").is_some() || self.get("LAMBDA_TASK_ROOT") == Some("/var/task") {
+            self.fault(
+                CLOCK,
+                "virtual time is for tests and refused on AWS (AWS_EXECUTION_ENV or LAMBDA_TASK_ROOT says so)",
+            );
         }
         if !url.starts_with("http://127.0.0.1:") && !url.starts_with("http://localhost:") {
             self.fault(CLOCK, "must be an http URL on loopback");

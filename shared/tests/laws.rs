@@ -64,14 +64,14 @@ fn any_claim() -> impl Strategy<Value = Claim> {
     let kind = select(vec![ClaimKind::Start, ClaimKind::Stop]);
     let answer =
         select(vec![None, Some(ClaimAnswer::Accepted), Some(ClaimAnswer::AlreadyRunning), Some(ClaimAnswer::Refused)]);
-    (kind, instant(), launch(), 0_i64..900, 0_u64..3, 1_u32..4, answer).prop_map(
-        |(kind, at, launched_at, open, demand, tries, answer)| Claim {
+    (kind, instant(), launch(), 0_i64..900, proptest::option::of(instant()), 1_u32..4, answer).prop_map(
+        |(kind, at, launched_at, open, wake, tries, answer)| Claim {
             kind,
             run: RunId("another".to_owned()),
             at,
             launched_at,
             open_until: at + seconds(open),
-            demand,
+            wake,
             tries,
             answer,
         },
@@ -90,8 +90,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
 }
 
 fn any_record() -> impl Strategy<Value = NodeRecord> {
-    let mark = (instant(), 0_u64..3, launch());
-    let mark = mark.prop_map(|(at, demand, launched_at)| Mark { at, demand, launched_at });
+    let mark = (instant(), launch()).prop_map(|(at, launched_at)| Mark { at, launched_at });
     let ready = (instant(), launch()).prop_map(|(at, launched_at)| ReadyFact { at, launched_at });
     use proptest::option::of;
     (of(any_claim()), of(mark), of(ready), of(any_fault())).prop_map(|(claim, mark, ready, fault)| NodeRecord {
@@ -128,7 +127,7 @@ fn any_look() -> impl Strategy<Value = Look> {
 fn nearly_stopped() -> impl Strategy<Value = Look> {
     (any_look(), instant()).prop_map(|(other, marked)| {
         let mut look = idle_look().marked_at("11:55").demand(other.demand).0;
-        look.record.mark = Some(Mark { at: marked, demand: look.demand, launched_at: look.seen.launched_at });
+        look.record.mark = Some(Mark { at: marked, launched_at: look.seen.launched_at });
         (look.record.claim, look.used, look.wake) = (other.record.claim, other.used, other.wake);
         look
     })
@@ -185,8 +184,10 @@ proptest! {
     }
 
     #[test]
-    fn a_demand_newer_than_the_mark_voids_it(look in nearly_stopped(), more in 1_u64..5) {
-        let look = Look { demand: look.demand + more, ..look };
+    fn a_wake_newer_than_the_mark_voids_it(look in nearly_stopped(), after in 1_i64..5000) {
+        let marked = look.record.mark.as_ref().map_or(look.now, |mark| mark.at);
+        let look = Look { wake: Some((marked + seconds(after)).min(look.now)), ..look };
+        prop_assume!(look.wake > Some(marked));
         prop_assert_ne!(decide(&look, &Policy::default()).reason, Reason::Idle);
     }
 

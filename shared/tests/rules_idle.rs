@@ -220,7 +220,7 @@ fn readings() -> Vec<Row> {
         stops("marked exactly four minutes ago", Idle, idle_look().marked_at("11:56")),
         keeps("marked a second less than four minutes ago", ReadingsTooClose, idle_look().marked_at("11:56:01")),
         keeps("the same tick again", ReadingsTooClose, idle_look().marked_at("12:00")),
-        marks("a mark from before a demand is void", marked().with(|look| look.demand += 1)),
+        stops("a wake of another node since the mark does not void it", Idle, marked().with(|look| look.demand += 1)),
         marks("a mark of an earlier launch is void", marked().launched_at(Some(at("05:30"))).ready_at("06:01")),
         marks("a mark from before the last use is void", idle_look().marked_at("11:20").used_at("11:25")),
         stops(

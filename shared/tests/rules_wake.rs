@@ -72,7 +72,7 @@ fn ready(node_id: &str) -> LookBuilder {
 
 /// Running, with a STOP claim from before the newest wake.
 fn stop_claimed(node_id: &str, clock: &str) -> LookBuilder {
-    ready(node_id).claimed(ClaimKind::Stop, clock).claim(|claim| claim.demand = 1)
+    ready(node_id).claimed(ClaimKind::Stop, clock)
 }
 
 /// Asleep, with a START claim of this wake.
@@ -90,13 +90,13 @@ fn wishes() -> Vec<Row> {
         starts("woken by a clock that is ahead", "i-a", [asleep("i-a")], Wanted).woken_at("12:05"),
         row(
             "a stop decision has seen the wake",
-            [asleep("i-a").claimed(ClaimKind::Stop, "11:30").answered(ClaimAnswer::Accepted)],
+            [asleep("i-a").claimed(ClaimKind::Stop, "11:59:30").claim(|claim| claim.wake = Some(at("11:59")))],
             NotWanted,
         ),
         starts(
             "the wake is newer than the stop decision",
             "i-a",
-            [asleep("i-a").claimed(ClaimKind::Stop, "11:30").claim(|claim| claim.demand = 1)],
+            [asleep("i-a").claimed(ClaimKind::Stop, "11:30")],
             Wanted,
         ),
         row("stopped by hand since the wake", [by_hand("11:59:01")], NotWanted),
@@ -105,13 +105,13 @@ fn wishes() -> Vec<Row> {
         starts(
             "stopped by us since the wake, with an older demand in view",
             "i-a",
-            [by_hand("11:59:30").claimed(ClaimKind::Stop, "11:58").claim(|claim| claim.demand = 1)],
+            [by_hand("11:59:30").claimed(ClaimKind::Stop, "11:58")],
             Wanted,
         ),
         row(
             "stopped by hand since the wake, and our claim is of an earlier launch",
             [by_hand("11:59:30").claimed(ClaimKind::Stop, "08:00").claim(|claim| {
-                (claim.demand, claim.launched_at) = (1, Some(at("05:00")));
+                claim.launched_at = Some(at("05:00"));
             })],
             NotWanted,
         ),
@@ -278,7 +278,7 @@ fn candidates() -> Vec<Row> {
         |node: &str, retry: &str| asleep(node).refused(FaultKind::Start, "InsufficientInstanceCapacity", retry);
     let stopped_unanswered = |open_until: &str| {
         asleep("i-a").claimed(ClaimKind::Stop, "11:59").claim(|claim| {
-            (claim.demand, claim.open_until) = (1, at(open_until));
+            claim.open_until = at(open_until);
         })
     };
     vec![

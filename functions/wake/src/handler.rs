@@ -48,14 +48,14 @@ async fn drive(controller: &Controller, context: Context, cause: Cause, started:
     let now = context.now;
     let outcome = controller.aws.drive(&mut WakeRun::new(context, cause)).await;
     controller.log("wake", now, &outcome, started.elapsed());
-    if let Some(error) = &outcome.blind {
+    if let Some(error) = outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
         tracing::error!(code = %error.code, "{error}");
     }
     outcome
 }
 
 fn finish(outcome: Outcome) -> Result<Value, Error> {
-    match outcome.blind {
+    match outcome.blind.or(outcome.unrecorded) {
         Some(error) => Err(error.into()),
         None => Ok(json!({ "decided": outcome.decided.len() })),
     }
@@ -102,7 +102,6 @@ fn note(batch: &Batch, now: chrono::DateTime<chrono::Utc>) {
         "noise": noise,
         "unread": batch.counts.unread,
         "late": batch.counts.late,
-        "unread_sample": batch.unread_sample,
     }});
     println!("{line}");
     if matches!(batch.outcome, BatchOutcome::Ignored) {

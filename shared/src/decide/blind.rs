@@ -7,21 +7,21 @@ use chrono::TimeDelta;
 /// Unknown ticks in a row before a person is told first.
 const FIRST_TOLD_AT: u32 = 3;
 
-/// The record after one more unknown tick, and whether a person is told now: after 3 ticks, then after 1 h, 4 h and daily.
-pub fn one_more(earlier: Option<&Blind>, now: Instant) -> (Blind, bool) {
+/// The record after one more unknown tick: a person is told after 3 ticks, then after 1 h, 4 h and daily. The message of the
+/// number in `told` is due as long as that is above zero; it goes out once for each number, whichever run gets it through.
+pub fn one_more(earlier: Option<&Blind>, now: Instant) -> Blind {
     let mut blind = match earlier {
         // The same tick delivered again (field case 36).
-        Some(blind) if now - blind.at < BETWEEN_READINGS => return (blind.clone(), false),
+        Some(blind) if now - blind.at < BETWEEN_READINGS => return blind.clone(),
         Some(blind) => blind.clone(),
         None => Blind { since: now, at: now, ticks: 0, told: 0 },
     };
     blind.at = now;
     blind.ticks = blind.ticks.saturating_add(1);
-    let tell = blind.ticks >= FIRST_TOLD_AT && now - blind.since >= due_after(blind.told);
-    if tell {
+    if blind.ticks >= FIRST_TOLD_AT && now - blind.since >= due_after(blind.told) {
         blind.told += 1;
     }
-    (blind, tell)
+    blind
 }
 
 fn due_after(told: u32) -> TimeDelta {
@@ -43,8 +43,8 @@ mod tests {
         let mut blind = None;
         let mut told = Vec::new();
         for tick in 0..(3 * 24 * 12) {
-            let (next, tell) = one_more(blind.as_ref(), start + TimeDelta::minutes(5 * tick));
-            if tell {
+            let next = one_more(blind.as_ref(), start + TimeDelta::minutes(5 * tick));
+            if next.told > blind.as_ref().map_or(0, |blind: &Blind| blind.told) {
                 told.push(5 * tick);
             }
             blind = Some(next);

@@ -114,10 +114,7 @@ fn last_use(look: &Look, used: &Use) -> (Instant, Reason) {
 }
 
 fn is_valid(mark: &Mark, look: &Look, last_use: Instant) -> bool {
-    mark.demand == look.demand
-        && mark.launched_at == look.seen.launched_at
-        && mark.at >= last_use
-        && mark.at <= look.now
+    mark.launched_at == look.seen.launched_at && mark.at >= last_use && mark.at <= look.now
 }
 
 fn earliest_by_marks(look: &Look) -> Instant {

@@ -1,7 +1,7 @@
 //! Is a node of this pool to be started, and what is the caller told?
 
 use super::{Look, Reason};
-use crate::domain::{ClaimKind, FaultKind, Instant, NodeId, NodeState, Phase, PoolRecord, Wake};
+use crate::domain::{ClaimAnswer, ClaimKind, FaultKind, Instant, NodeId, NodeState, Phase, PoolRecord, Wake};
 use crate::observation::is_overdue;
 use crate::policy::Policy;
 use serde::Serialize;
@@ -77,7 +77,8 @@ pub fn decide(
 /// by stopping the node by hand since.
 pub fn is_wanted(looks: &[&Look], record: &PoolRecord, target: Option<&NodeId>, policy: &Policy, now: Instant) -> bool {
     let Some(wake) = wish(record, target) else { return false };
-    now - wake.at < policy.wish && !looks.iter().any(|look| was_judged_idle(look) || was_stopped_by_hand(look, wake.at))
+    now - wake.at < policy.wish
+        && !looks.iter().any(|look| was_judged_idle(look, wake.at) || was_stopped_by_hand(look, wake.at))
 }
 
 fn wish<'a>(record: &'a PoolRecord, target: Option<&NodeId>) -> Option<&'a Wake> {
@@ -87,9 +88,10 @@ fn wish<'a>(record: &'a PoolRecord, target: Option<&NodeId>) -> Option<&'a Wake>
     }
 }
 
-/// A STOP was claimed with all of today's demand in view: the wish is spent.
-fn was_judged_idle(look: &Look) -> bool {
-    look.record.claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Stop && claim.demand == look.demand)
+/// A STOP was claimed with this wake in view: the wish is spent.
+fn was_judged_idle(look: &Look, wake: Instant) -> bool {
+    let saw_it = |seen: Option<Instant>| seen.is_some_and(|seen| seen >= wake);
+    look.record.claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Stop && saw_it(claim.wake))
 }
 
 /// Somebody stopped the node after the wake, and it was not us: the stop is younger than our newest claim too. An older one
@@ -102,6 +104,7 @@ fn was_stopped_by_hand(look: &Look, wake: Instant) -> bool {
         && !ours
         && look.seen.state_reason.as_ref().is_some_and(|reason| reason.was_asked_for())
         && look.seen.transition_at.is_some_and(|at| at > newest)
+        && claim.is_none_or(|claim| claim.answer != Some(ClaimAnswer::Refused))
 }
 
 fn stop_is_unresolved(look: &Look) -> bool {

@@ -100,8 +100,8 @@ pub struct Claim {
     pub launched_at: Option<Instant>,
     /// The end of the run's time-out: until then an unanswered call may still be in flight.
     pub open_until: Instant,
-    /// The demand counter that the decision saw.
-    pub demand: u64,
+    /// The newest wake that a STOP's decision had in view: that wake is spent, a later one is not.
+    pub wake: Option<Instant>,
     /// How many times in a row this call was claimed without effect, from 1.
     pub tries: u32,
     /// What EC2 answered; absent while unanswered, and after an accepted START (the LaunchTime is its evidence).
@@ -120,13 +120,11 @@ pub enum ClaimAnswer {
     Refused,
 }
 
-/// The first idle reading: the node was idle at this instant and demand stood there.
+/// The first idle reading: the node was idle at this instant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mark {
-    /// When the reading was made.
+    /// When the reading was made; a later wake or use voids it.
     pub at: Instant,
-    /// The demand counter at the reading; if it moved, the mark is void.
-    pub demand: u64,
     /// The launch the reading belongs to; a later launch voids it.
     pub launched_at: Option<Instant>,
 }

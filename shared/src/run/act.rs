@@ -11,7 +11,7 @@ use crate::decide::{Look, Reason};
 use crate::domain::{
     Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NodeId, NodeState, PoolName, PoolRecord,
 };
-use crate::error::{CallError, TookEffect};
+use crate::error::{CallError, ErrorClass, TookEffect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which call is wanted.
@@ -30,10 +30,10 @@ pub(super) struct Intent {
     act: Act,
     reason: Reason,
     launched_at: Option<Instant>,
-    /// The demand the decision saw; it stands in the claim.
-    demand: u64,
-    /// Whether the claim fails if the demand has moved since.
-    demand_must_stand: bool,
+    /// The newest wake the decision had in view.
+    wake: Option<Instant>,
+    /// The demand counter that must not have moved since the decision's look; for a first STOP.
+    demand: Option<u64>,
     tries: u32,
     fault: Option<Fault>,
 }
@@ -44,11 +44,12 @@ impl Intent {
         let same = |claim: &&Claim| claim.kind == kind && claim.launched_at == look.seen.launched_at;
         let newest = look.record.claim.as_ref().filter(same);
         let earlier = newest.filter(|claim| claim.answer != Some(ClaimAnswer::Refused));
-        // A forced STOP must not spend a wake that came after the first one, nor bring one back that was spent: it keeps
-        // the demand which that one saw, refused or not, or none, where a person stopped the node.
-        let demand = match act {
-            Act::Start | Act::Stop => look.demand,
-            Act::ForceStop => newest.map_or(0, |claim| claim.demand),
+        // A forced STOP must not spend a wake that came after the first one, nor bring one back that was spent: it keeps what
+        // that one saw, or, where a person stopped the node, what came before that.
+        let wake = match act {
+            Act::Start | Act::Stop => look.wake,
+            Act::ForceStop => newest
+                .map_or_else(|| look.wake.filter(|wake| Some(*wake) < look.seen.transition_at), |claim| claim.wake),
         };
         Self {
             pool: look.seen.pool.clone(),
@@ -56,8 +57,8 @@ impl Intent {
             act,
             reason,
             launched_at: look.seen.launched_at,
-            demand,
-            demand_must_stand: act == Act::Stop,
+            wake,
+            demand: (act == Act::Stop).then_some(look.demand),
             tries: earlier.map_or(1, |claim| claim.tries.saturating_add(1)),
             fault: look.record.fault.clone(),
         }
@@ -214,14 +215,14 @@ impl Acts {
         Call::Claim {
             pool: intent.pool.clone(),
             node: intent.node.clone(),
-            permit: Permit { claims, demand: intent.demand_must_stand.then_some(intent.demand) },
+            permit: Permit { claims, demand: intent.demand },
             claim: Claim {
                 kind: intent.kind(),
                 run: self.ctx.run.clone(),
                 at: self.ctx.now,
                 launched_at: intent.launched_at,
                 open_until: self.ctx.now + self.ctx.time_out,
-                demand: intent.demand,
+                wake: intent.wake,
                 tries: intent.tries,
                 answer: None,
             },
@@ -285,6 +286,7 @@ impl Acts {
     /// An accepted START needs no record: a newer LaunchTime is its evidence. One that found the node running proves that
     /// no STOP took effect, which nothing else can tell.
     fn started(&mut self, intent: &Intent, started: Started, outcome: &mut Outcome) {
+        self.tell_of_no_effect(intent);
         if started.before == NodeState::Running {
             self.record(intent, ClaimAnswer::AlreadyRunning, None);
         } else {
@@ -293,6 +295,7 @@ impl Acts {
     }
 
     fn stopped(&mut self, intent: &Intent, stopped: Stopped, outcome: &mut Outcome) {
+        self.tell_of_no_effect(intent);
         self.record(intent, ClaimAnswer::Accepted, None);
         if stopped.before == NodeState::Running || intent.act == Act::ForceStop {
             outcome.effects.push(effect(intent, EffectKind::Stop, intent.reason.as_str().to_owned()));
@@ -320,6 +323,22 @@ impl Acts {
             TookEffect::Maybe => self.write_fact(intent, Fact::Fault(Some(fault))),
         }
         outcome.failed.push(error);
+    }
+
+    /// The third claim in a row for the same call on the same launch: EC2 accepts it, and nothing changes.
+    fn tell_of_no_effect(&mut self, intent: &Intent) {
+        if intent.tries < 3 {
+            return;
+        }
+        let error = CallError {
+            act: "start or stop node".to_owned(),
+            code: "NoEffect".to_owned(),
+            message: format!("EC2 accepted the call {} times and the node did not change", intent.tries),
+            class: ErrorClass::Unknown,
+            effect: TookEffect::Maybe,
+        };
+        let kind = if intent.act == Act::Start { FaultKind::Start } else { FaultKind::Stop };
+        self.tell(intent, &error, &Fault::next(kind, intent.fault.as_ref(), &error, self.ctx.now));
     }
 
     fn tell(&mut self, intent: &Intent, error: &CallError, fault: &Fault) {
@@ -372,7 +391,8 @@ impl Acts {
                     outcome.effects.push(Effect { event: EffectKind::Alert, pool, node, reason });
                     sent.push(alert);
                 }
-                Err(error) => outcome.failed.push(error),
+                // Nobody has been told: the failure has to show where something watches.
+                Err(error) => outcome.unrecorded = Some(error),
             }
         }
         self.alerts = sent;
@@ -387,7 +407,7 @@ fn effect(intent: &Intent, event: EffectKind, reason: String) -> Effect {
 fn note_failures(answers: Vec<Answer>, outcome: &mut Outcome) {
     for answer in answers {
         if let Err(error) = take_recorded(Some(answer)) {
-            outcome.failed.push(error);
+            outcome.unrecorded = Some(error);
         }
     }
 }

@@ -15,6 +15,8 @@ pub enum AlertKind {
     CannotStop,
     /// Signals have been unknown for too long.
     Blind,
+    /// A node has been running for longer than a start may take and is not ready.
+    NotReady,
     /// Nobody's pool: a node with a pool tag the configuration does not name, or a pool without a node.
     Misconfigured,
 }
@@ -26,6 +28,7 @@ impl AlertKind {
             Self::StartFailed => "start_failed",
             Self::CannotStop => "cannot_stop",
             Self::Blind => "blind",
+            Self::NotReady => "not_ready",
             Self::Misconfigured => "misconfigured",
         }
     }
@@ -121,6 +124,23 @@ impl About<'_> {
             "Reveille cannot tell whether the node is used: {cause}.\nSince: {since}\nDone: it is kept running, and billed; unknown never stops a node.\nTo do: check the metric's name and dimensions and the function's permissions; stop the node by hand if it is not needed.\n"
         );
         self.alert(AlertKind::Blind, &format!("{since}#{told}"), "cannot see whether a node is used", body)
+    }
+
+    /// Nodes or ledger cannot be read at all.
+    pub(super) fn cannot_look(&self, error: &CallError) -> Alert {
+        let body = format!(
+            "Reveille cannot work: {error}.\nDone: nothing is started or stopped; running nodes run on and are billed.\nTo do: check the functions' permissions, the table and the region; stop idle nodes by hand until then.\n"
+        );
+        self.alert(AlertKind::Blind, &self.now.format("%Y-%m-%dT%H").to_string(), "cannot look at anything", body)
+    }
+
+    /// A node that runs and does not become ready.
+    pub(super) fn not_ready(&self, launched_at: Option<Instant>) -> Alert {
+        let since = launched_at.map_or_else(|| "unknown".to_owned(), |at| at.to_string());
+        let body = format!(
+            "The node runs and is not ready: its EC2 status checks have not passed, or could not be read.\nSince: {since}\nDone: callers are told \"starting\"; it is stopped when it is idle.\nTo do: look at the node's status checks and system log.\n"
+        );
+        self.alert(AlertKind::NotReady, &since, "node does not become ready", body)
     }
 
     /// A running node whose pool the configuration does not name: nothing would ever stop it.

@@ -5,10 +5,17 @@ use super::call::Call;
 use super::outcome::{Effect, EffectKind};
 use super::{Alert, Context};
 use crate::decide::Look;
-use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, NodeState};
+use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, NodeState, StateReason};
 use crate::error::{CallError, TookEffect, class_of};
 use crate::observation::is_overdue;
 use crate::policy::STALE_LOOK;
+use chrono::TimeDelta;
+
+/// EC2's code where the node's own system asked for the stop.
+const OS_SHUTDOWN: &str = "Client.InstanceInitiatedShutdown";
+
+/// A start may take this long (design: "start deadline").
+const START_DEADLINE: TimeDelta = TimeDelta::minutes(10);
 
 /// A START that fell back, as it is to be recorded and told.
 pub(super) struct FallenStart {
@@ -45,7 +52,9 @@ fn fell_back(look: &Look) -> Option<CallError> {
     let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start && claim.answer.is_none())?;
     let was_ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
     let ended = look.seen.launched_at > claim.launched_at || (is_overdue(&look.record, look.now) && !was_ready);
-    let reason = look.seen.state_reason.as_ref().filter(|reason| !reason.was_asked_for())?;
+    // A system that powers itself off before it was ever ready failed to boot, whatever EC2 calls it.
+    let fell = |reason: &&StateReason| !reason.was_asked_for() || reason.code == OS_SHUTDOWN;
+    let reason = look.seen.state_reason.as_ref().filter(fell)?;
     let before_claim = look.seen.transition_at.is_some_and(|at| at < claim.at);
     if look.seen.state != NodeState::Stopped || was_ready || !ended || before_claim {
         return None;
@@ -57,6 +66,13 @@ fn fell_back(look: &Look) -> Option<CallError> {
         class: class_of(&reason.code),
         effect: TookEffect::No,
     })
+}
+
+/// Running for longer than a start may take, and never ready.
+pub(super) fn is_late(look: &Look) -> bool {
+    let ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
+    let overdue = look.seen.launched_at.is_some_and(|at| look.now - at >= START_DEADLINE);
+    look.seen.state == NodeState::Running && !ready && overdue
 }
 
 /// A refused START is over once the node is ready, a refused STOP once it is stopped.

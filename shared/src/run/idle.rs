@@ -3,7 +3,7 @@
 use super::act::{Act, Acts, Intent};
 use super::alert::{About, Alert};
 use super::call::{Activity, Answer, Call, Fact, take_activity, take_ledger, take_nodes, take_readiness};
-use super::evidence::{fault_is_over, note_fallen_start};
+use super::evidence::{fault_is_over, is_late, note_fallen_start};
 use super::look::{Facts, activity_call, decided, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
 use super::{Context, Outcome, Run, Step};
@@ -13,6 +13,7 @@ use crate::decide::{Look, Reason, blind, idle, wake};
 use crate::domain::{Mark, NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, ReadyFact};
 use crate::error::CallError;
 use crate::observation::Unread;
+use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -91,13 +92,14 @@ impl IdleRun {
             // An error is never a state (field case 08): nothing is done, and it is told if it lasts.
             (Err(error), Ok(records)) => {
                 self.records = records;
+                self.count_every_node_as_unknown(&error);
                 self.outcome.blind = Some(error);
-                self.count_every_node_as_unknown();
                 self.act()
             }
             (_, Err(error)) => {
+                self.tell_that_the_ledger_is_lost(&error);
                 self.outcome.blind = Some(error);
-                Step::Done(std::mem::take(&mut self.outcome))
+                self.act()
             }
         }
     }
@@ -176,6 +178,10 @@ impl IdleRun {
             self.fact(look, Fact::Ready(Some(fact)));
             self.effect(look, EffectKind::Ready, "status checks ok".to_owned());
         }
+        if is_late(look) {
+            let about = About { pool: &look.seen.pool, node: Some(&look.seen.id), now: self.ctx.now };
+            self.alerts.push(about.not_ready(look.seen.launched_at));
+        }
         if let Some(fallen) = note_fallen_start(&self.ctx, look) {
             self.writes.push(fallen.write);
             self.alerts.push(fallen.alert);
@@ -195,7 +201,7 @@ impl IdleRun {
             match decision.action {
                 IdleAction::Keep => {}
                 IdleAction::Mark => {
-                    let mark = Mark { at: look.now, demand: look.demand, launched_at: look.seen.launched_at };
+                    let mark = Mark { at: look.now, launched_at: look.seen.launched_at };
                     self.fact(look, Fact::Mark(Some(mark)));
                     self.effect(look, EffectKind::IdleMark, decision.reason.as_str().to_owned());
                 }
@@ -233,8 +239,8 @@ impl IdleRun {
     }
 
     fn count_unknown(&mut self, look: &Look, decision: &IdleDecision) {
-        if decision.reason == Reason::SignalsUnknown {
-            let why = look.used.as_ref().err().copied().unwrap_or(Unread::Failed);
+        if decision.reason == Reason::SignalsUnknown || is_kept_by_missing_proof(look, decision) {
+            let why = look.used.as_ref().err().copied().unwrap_or(Unread::SourceSilent);
             self.one_more_unknown(&look.seen.pool, &look.seen.id, &look.record, why);
         } else if look.record.blind.is_some() {
             self.fact(look, Fact::Blind(None));
@@ -242,16 +248,34 @@ impl IdleRun {
     }
 
     fn one_more_unknown(&mut self, pool: &PoolName, id: &NodeId, record: &NodeRecord, why: Unread) {
-        let (blind, tell) = blind::one_more(record.blind.as_ref(), self.ctx.now);
-        if tell {
+        let blind = blind::one_more(record.blind.as_ref(), self.ctx.now);
+        if blind.told > 0 {
             let about = About { pool, node: Some(id), now: self.ctx.now };
             self.alerts.push(about.blind(why, blind.since, blind.told));
         }
         self.facts.entry(pool.clone()).or_default().push((id.clone(), Fact::Blind(Some(blind))));
     }
 
-    /// EC2 cannot be read: every node the ledger knows is unknown.
-    fn count_every_node_as_unknown(&mut self) {
+    /// The ledger that keeps alerts from being sent twice cannot be read: told in the first tick of each hour instead.
+    fn tell_that_the_ledger_is_lost(&mut self, error: &CallError) {
+        let into_the_hour = TimeDelta::minutes(i64::from(self.ctx.now.minute()));
+        if into_the_hour < self.ctx.policy.tick {
+            self.tell_pools(error);
+        }
+    }
+
+    fn tell_pools(&mut self, error: &CallError) {
+        for pool in self.ctx.pools.keys() {
+            self.alerts.push(About { pool, node: None, now: self.ctx.now }.cannot_look(error));
+        }
+    }
+
+    /// EC2 cannot be read: every node the ledger knows is unknown. Where it knows none, as on the first day, a lasting
+    /// refusal is told at once: nothing else would ever count it.
+    fn count_every_node_as_unknown(&mut self, error: &CallError) {
+        if error.class.tells_at_once() && self.records.values().all(|record| record.nodes.is_empty()) {
+            self.tell_pools(error);
+        }
         for (pool, record) in self.records.clone() {
             for (id, node) in &record.nodes {
                 self.one_more_unknown(&pool, id, node, Unread::Failed);
@@ -289,6 +313,15 @@ impl IdleRun {
         }
         Step::Done(std::mem::take(&mut self.outcome))
     }
+}
+
+/// Neither a request nor the launch keeps it, only that silence is not proved for long enough: a source with gaps would
+/// keep it for ever.
+fn is_kept_by_missing_proof(look: &Look, decision: &IdleDecision) -> bool {
+    let unproved = look.used.as_ref().is_ok_and(|used| {
+        Some(used.last_possible) != used.last_seen && Some(used.last_possible) > look.seen.launched_at
+    });
+    decision.reason == Reason::RecentUse && unproved
 }
 
 /// The line of a node that could not be looked at.

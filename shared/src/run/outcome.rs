@@ -98,6 +98,9 @@ pub struct Outcome {
     pub not_found: Option<String>,
     /// Calls that failed, each handled where it stands: the next run repeats what matters.
     pub failed: Vec<CallError>,
+    /// Something that has to be written down or told was not: the next run may do it again, and the function has to fail
+    /// visibly. What callers are told stays true.
+    pub unrecorded: Option<CallError>,
     /// The run as a whole could not do its job (no look, or no ledger): the function has to fail visibly.
     pub blind: Option<CallError>,
 }

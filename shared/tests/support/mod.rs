@@ -514,17 +514,16 @@ impl LookBuilder {
         self.with(|look| look.demand = demand)
     }
 
-    /// Marked idle in this launch, with the demand of now.
+    /// Marked idle in this launch.
     pub(crate) fn marked_at(self, clock: &str) -> Self {
         self.with(|look| {
-            let (demand, launched_at) = (look.demand, look.seen.launched_at);
-            look.record.mark = Some(Mark { at: at(clock), demand, launched_at });
+            look.record.mark = Some(Mark { at: at(clock), launched_at: look.seen.launched_at });
         })
     }
 
-    /// Claimed in this launch with the demand of now, unanswered; the claiming run had a minute.
+    /// Claimed in this launch with no wake in view, unanswered; the claiming run had a minute.
     pub(crate) fn claimed(self, kind: ClaimKind, clock: &str) -> Self {
-        self.with(|look| look.record.claim = Some(claim(kind, clock, look.seen.launched_at, look.demand)))
+        self.with(|look| look.record.claim = Some(claim(kind, clock, look.seen.launched_at)))
     }
 
     pub(crate) fn claim(self, change: impl FnOnce(&mut Claim)) -> Self {
@@ -542,14 +541,14 @@ impl LookBuilder {
 }
 
 /// A claim of another run.
-pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>, demand: u64) -> Claim {
+pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>) -> Claim {
     Claim {
         kind,
         run: RunId("another".to_owned()),
         at: at(clock),
         launched_at,
         open_until: at(clock) + seconds(60),
-        demand,
+        wake: None,
         tries: 1,
         answer: None,
     }

@@ -154,7 +154,7 @@ pub(crate) fn claim_of(kind: ClaimKind, by: &str) -> Claim {
         at: morning() + TimeDelta::milliseconds(1_250),
         launched_at: Some(morning() - minutes(30)),
         open_until: morning() + seconds(60),
-        demand: 3,
+        wake: Some(morning()),
         tries: 1,
         answer: None,
     }

@@ -170,7 +170,7 @@ pub(crate) async fn an_answer_to_a_claim_of_another_run_changes_nothing(bench: &
 fn facts() -> Vec<Fact> {
     let launched_at = Some(morning());
     vec![
-        Fact::Mark(Some(Mark { at: morning() + minutes(25), demand: 7, launched_at })),
+        Fact::Mark(Some(Mark { at: morning() + minutes(25), launched_at })),
         Fact::Ready(Some(ReadyFact { at: morning() + seconds(61), launched_at })),
         Fact::Fault(Some(refusal())),
         Fact::Blind(Some(Blind { since: morning(), at: morning() + minutes(5), ticks: 2, told: 0 })),

@@ -1,0 +1,147 @@
+//! What must be told or must show, and what must not come back: each of these went silently wrong once.
+
+mod support;
+
+use reveille::domain::{NodeState, StateReason};
+use reveille::run::IdleRun;
+use support::*;
+
+fn unused() -> Node {
+    node("i-a").running_since("09:00").ready_since("09:01")
+}
+
+fn told(world: &reveille::world::World) -> Vec<&str> {
+    world.published.iter().map(|alert| alert.kind.as_str()).collect()
+}
+
+#[test]
+fn an_alert_that_cannot_be_published_fails_the_run() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    fail(&mut world, "start", "InsufficientInstanceCapacity");
+    fail(&mut world, "publish", "AuthorizationError");
+    let outcome = prewarm(&mut world);
+    assert_eq!(outcome.unrecorded.map(|error| error.code), Some("AuthorizationError".to_owned()));
+}
+
+#[test]
+fn a_first_reading_that_cannot_be_written_fails_the_run() {
+    let mut world = fleet("10:00", [unused()]);
+    fail(&mut world, "facts", "AccessDeniedException");
+    assert!(tick(&mut world).unrecorded.is_some());
+}
+
+#[test]
+fn a_blind_alert_whose_publish_failed_goes_out_at_the_next_tick() {
+    let mut world = fleet("10:00", [unused().without_proof_of_life()]);
+    ticks(&mut world, "10:00", "10:05");
+    fail(&mut world, "publish", "InternalError");
+    tick_at(&mut world, "10:10");
+    assert_eq!(told(&world), [] as [&str; 0]);
+    ticks(&mut world, "10:15", "10:30");
+    assert_eq!(told(&world), ["blind"]);
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_is_told_once_an_hour() {
+    let mut world = fleet("10:00", [unused()]);
+    fail_times(&mut world, "read_ledger", "ResourceNotFoundException", 99);
+    fail_times(&mut world, "claim_alert", "ResourceNotFoundException", 99);
+    let outcomes = ticks(&mut world, "10:00", "11:55");
+    assert!(outcomes.iter().all(|outcome| outcome.blind.is_some()));
+    // Two pools are configured, two hours have begun.
+    assert_eq!(told(&world), ["blind"; 4]);
+}
+
+#[test]
+fn a_describe_that_is_forbidden_from_the_first_day_on_is_told() {
+    let mut world = fleet("10:00", [unused()]);
+    *world.record(&voice()) = Default::default();
+    fail_times(&mut world, "describe", "UnauthorizedOperation", 99);
+    ticks(&mut world, "10:00", "10:30");
+    assert_eq!(told(&world), ["blind"; 2], "one for each pool in this hour");
+}
+
+#[test]
+fn a_system_that_powers_off_before_it_was_ready_is_a_start_that_fell_back() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    let off = StateReason { code: "Client.InstanceInitiatedShutdown".to_owned(), message: "off".to_owned() };
+    world.fall_back(&id("i-a"), off);
+    prewarm(&mut world);
+    world.set_now(at("10:01"));
+    state_change(&mut world);
+    for second in ["10:01:10", "10:01:20", "10:01:30"] {
+        prewarm_at(&mut world, second);
+    }
+    assert_eq!((starts(&world).len(), told(&world)), (1, vec!["start_failed"]));
+    ticks(&mut world, "10:05", "10:20");
+    assert_eq!(starts(&world).len(), 2, "and the wish is kept");
+}
+
+#[test]
+fn a_stop_that_is_accepted_again_and_again_without_effect_is_told() {
+    let mut world = fleet("10:00", [unused()]);
+    for clock in ["10:00", "10:05", "10:10", "10:15", "10:20", "10:25"] {
+        world.set_now(at(clock));
+        let mut run = IdleRun::new(context(&world));
+        // EC2 accepts, and the node runs on.
+        drive_with(&mut world, &mut run, |call, answer| match (call, answer) {
+            (reveille::run::Call::DescribeNodes { .. }, _) => reveille::run::Answer::Nodes(Ok(vec![unused().seen()])),
+            (_, answer) => answer,
+        });
+    }
+    assert_eq!(told(&world), ["cannot_stop"]);
+}
+
+#[test]
+fn a_node_that_does_not_become_ready_is_told_once_a_launch() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    world.checks = minutes(600);
+    prewarm(&mut world);
+    ticks(&mut world, "10:05", "10:25");
+    assert_eq!(told(&world), ["not_ready"]);
+}
+
+#[test]
+fn a_source_with_gaps_that_keeps_a_node_for_ever_is_told() {
+    let mut world = fleet("10:00", [unused().without_proof_of_life()]);
+    for ten in 0..18 {
+        world.point(&alive_metric("i-a"), bucket(at("09:00") + minutes(10 * ten)), 1.0);
+    }
+    ticks(&mut world, "10:00", "11:00");
+    assert_eq!(stops(&world), [] as [&str; 0]);
+    assert!(told(&world).contains(&"blind"), "{:?}", told(&world));
+}
+
+#[test]
+fn a_spent_wake_of_one_node_does_not_come_back_with_a_wake_of_another() {
+    let mut world = fleet("10:00", [node("i-a").named("a"), node("i-b").named("b")]);
+    prewarm_nodes(&mut world, &["a"]);
+    ticks(&mut world, "10:05", "10:35");
+    assert_eq!(state(&world, "i-a"), NodeState::Stopping);
+    world.set_now(at("10:40"));
+    prewarm_nodes(&mut world, &["b"]);
+    ticks(&mut world, "10:45", "10:55");
+    assert_eq!(starts(&world), ["10:00 i-a", "10:40 i-b"]);
+}
+
+#[test]
+fn wakes_that_name_another_node_do_not_keep_this_one() {
+    let mut world = fleet("10:00", [unused(), node("i-b").named("b").running_since("09:00").ready_since("09:01")]);
+    for clock in ["10:00", "10:05", "10:10"] {
+        world.set_now(at(clock));
+        prewarm_nodes(&mut world, &["b"]);
+        tick(&mut world);
+    }
+    assert_eq!(stops(&world), ["10:05 i-a"]);
+}
+
+#[test]
+fn a_forced_stop_does_not_undo_a_person_s_stop() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    prewarm(&mut world);
+    world.set_now(at("10:07"));
+    world.hang_in_stopping(&id("i-a"));
+    world.stop(&id("i-a"), false).expect("a stop by hand");
+    ticks(&mut world, "10:10", "10:40");
+    assert_eq!((starts(&world), state(&world, "i-a")), (vec!["10:00 i-a".to_owned()], NodeState::Stopped));
+}
