@@ -182,6 +182,15 @@ fn case_03_a_stop_by_hand_after_the_start_is_no_failed_start() {
     assert_eq!(told(&world), [""; 0]);
 }
 
+#[test]
+fn case_03_a_stop_from_before_the_start_is_no_failed_start() {
+    let mut world = fleet("10:01", [node("i-a").stopped_for("Server.InternalError")]);
+    fail(&mut world, "start", "Timeout");
+    log_line(&mut world);
+    tick_at(&mut world, "10:05");
+    assert_eq!((told(&world), starts(&world)), (vec![], vec!["10:05 i-a".to_owned()]));
+}
+
 // 04: bookkeeping before the start is confirmed.
 
 #[test]
@@ -869,6 +878,25 @@ fn a_lost_claim_answer_of_a_stop_is_repeated_by_the_next_tick() {
     lose_answer(&mut world, "claim");
     ticks(&mut world, "10:00", "10:15");
     assert_eq!(stops(&world), ["10:10 i-a"]);
+}
+
+#[test]
+fn a_claim_that_never_arrived_is_made_again_in_the_same_run() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    fail(&mut world, "claim", "Timeout");
+    prewarm(&mut world);
+    assert_eq!(starts(&world), ["10:00 i-a"]);
+}
+
+#[test]
+fn a_wake_of_the_pool_and_one_of_its_node_are_one_start() {
+    let mut world = fleet("10:01", [node("i-a")]);
+    fail_times(&mut world, "start", "IncorrectInstanceState", 2);
+    prewarm(&mut world);
+    prewarm_nodes(&mut world, &["i-a"]);
+    let refused = count(&world, "start");
+    tick_at(&mut world, "10:05");
+    assert_eq!((refused, count(&world, "start")), (2, 3));
 }
 
 #[test]

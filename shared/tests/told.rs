@@ -145,3 +145,13 @@ fn a_forced_stop_does_not_undo_a_person_s_stop() {
     ticks(&mut world, "10:10", "10:40");
     assert_eq!((starts(&world), state(&world, "i-a")), (vec!["10:00 i-a".to_owned()], NodeState::Stopped));
 }
+
+#[test]
+fn a_lost_stop_on_a_node_that_nobody_can_see_any_more_is_told() {
+    let mut world = fleet("10:00", [unused().without_proof_of_life()]);
+    prove_life(&mut world, "i-a", "08:00", "10:02");
+    fail(&mut world, "stop", "InternalError");
+    ticks(&mut world, "10:00", "10:05");
+    ticks(&mut world, "10:10", "10:40");
+    assert_eq!(told(&world), ["blind"]);
+}

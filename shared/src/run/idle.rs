@@ -10,9 +10,9 @@ use super::{Context, Outcome, Run, Step};
 use crate::decide::idle::{IdleAction, IdleDecision};
 use crate::decide::wake::WakeAction;
 use crate::decide::{Look, Reason, blind, idle, wake};
-use crate::domain::{Mark, NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, ReadyFact};
+use crate::domain::{Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact};
 use crate::error::CallError;
-use crate::observation::Unread;
+use crate::observation::{Unread, is_overdue};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -239,7 +239,10 @@ impl IdleRun {
     }
 
     fn count_unknown(&mut self, look: &Look, decision: &IdleDecision) {
-        if decision.reason == Reason::SignalsUnknown || is_kept_by_missing_proof(look, decision) {
+        if decision.reason == Reason::SignalsUnknown
+            || is_kept_by_missing_proof(look, decision)
+            || is_stop_in_the_dark(look)
+        {
             let why = look.used.as_ref().err().copied().unwrap_or(Unread::SourceSilent);
             self.one_more_unknown(&look.seen.pool, &look.seen.id, &look.record, why);
         } else if look.record.blind.is_some() {
@@ -294,7 +297,11 @@ impl IdleRun {
     }
 
     fn act(&mut self) -> Step {
-        let facts = std::mem::take(&mut self.facts);
+        let mut facts = std::mem::take(&mut self.facts);
+        // A START or STOP of this run may bring a fault of its own; the writes go out at once, so the old one is left to it.
+        let acted_on = |node: &NodeId| self.intents.iter().any(|intent| intent.is_for(node));
+        facts.values_mut().for_each(|facts| facts.retain(|(node, fact)| *fact != Fact::Fault(None) || !acted_on(node)));
+        facts.retain(|_, facts| !facts.is_empty());
         let mut writes = std::mem::take(&mut self.writes);
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let (intents, alerts) = (std::mem::take(&mut self.intents), std::mem::take(&mut self.alerts));
@@ -322,6 +329,14 @@ fn is_kept_by_missing_proof(look: &Look, decision: &IdleDecision) -> bool {
         Some(used.last_possible) != used.last_seen && Some(used.last_possible) > look.seen.launched_at
     });
     decision.reason == Reason::RecentUse && unproved
+}
+
+/// A STOP that shows no effect, on a node whose use is unknown: it is neither sent again nor given up.
+fn is_stop_in_the_dark(look: &Look) -> bool {
+    look.seen.state == NodeState::Running
+        && look.phase() == Phase::Stopping
+        && is_overdue(&look.record, look.now)
+        && look.used.is_err()
 }
 
 /// The line of a node that could not be looked at.

@@ -109,6 +109,12 @@ impl Node {
         self
     }
 
+    /// Stopped long ago, for a cause that EC2 still names.
+    pub(crate) fn stopped_for(mut self, code: &str) -> Self {
+        self.seen.state_reason = Some(state_reason(code));
+        self
+    }
+
     pub(crate) fn gone(mut self) -> Self {
         self.seen.state = NodeState::Gone;
         self
