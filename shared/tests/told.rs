@@ -6,14 +6,6 @@ use reveille::domain::{NodeState, StateReason};
 use reveille::run::IdleRun;
 use support::*;
 
-fn unused() -> Node {
-    node("i-a").running_since("09:00").ready_since("09:01")
-}
-
-fn told(world: &reveille::world::World) -> Vec<&str> {
-    world.published.iter().map(|alert| alert.kind.as_str()).collect()
-}
-
 #[test]
 fn an_alert_that_cannot_be_published_fails_the_run() {
     let mut world = fleet("10:00", [node("i-a")]);

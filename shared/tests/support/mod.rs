@@ -564,3 +564,24 @@ pub(crate) fn fault(kind: FaultKind, code: &str, retry: &str) -> Fault {
     let retry_at = at(retry);
     Fault { kind, class: class_of(code), code: code.to_owned(), since: retry_at - minutes(15), tries: 1, retry_at }
 }
+
+/// A node that has been up since 09:00, ready and unused.
+pub(crate) fn unused() -> Node {
+    node("i-a").running_since("09:00").ready_since("09:01")
+}
+
+/// The kinds of what was published.
+pub(crate) fn told(world: &World) -> Vec<&str> {
+    world.published.iter().map(|alert| alert.kind.as_str()).collect()
+}
+
+/// The caller is told that the node is up or on its way, not that something is wrong.
+pub(crate) fn is_200_or_202(answer: &PoolAnswer) -> bool {
+    [Reason::AlreadyReady, Reason::AlreadyStarting, Reason::StoppingWillStart].contains(&answer.reason)
+}
+
+/// Moves the clock to so many minutes past ten.
+pub(crate) fn past_ten(world: &mut World, minute: i64) -> &mut World {
+    world.set_now(at("10:00") + minutes(minute));
+    world
+}

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
-use reveille_tests::demo::{self, Check, DayEvent, DayLog, Money, trace};
-use reveille_tests::report;
+use reveille_tests::demo::{self, DayLog, Money, trace};
+use reveille_tests::report::{self, Check, Event};
 use reveille_tests::stage::{Stage, StageResult, root};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ async fn play(args: &Args) -> StageResult<bool> {
 }
 
 /// Noise comes every 20 minutes and is counted at the end; everything else is a line.
-fn show(event: &DayEvent) {
+fn show(event: &Event) {
     if event.event != "noise" {
         let node = event.node.as_deref().unwrap_or("-");
         println!(
@@ -107,13 +107,6 @@ fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<U
         node: node_of(call.connected.is_some()),
         waited_seconds: call.connected.map_or(90.0, |at| seconds(at - call.at)),
     };
-    let event = |event: &DayEvent| report::Event {
-        at: event.at,
-        function: event.function.clone(),
-        node: event.node.clone(),
-        event: event.event.clone(),
-        reason: event.reason.clone(),
-    };
     let money = |money: Money| report::MoneyRow {
         node_hours: money.hours(),
         // For display only; the figure itself is whole micro-dollars.
@@ -133,11 +126,8 @@ fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<U
         calls: log.calls.iter().map(call).collect(),
         prewarms: log.prewarms.clone(),
         noise: log.noise.clone(),
-        events: log.events.iter().map(event).collect(),
-        checks: checks
-            .into_iter()
-            .map(|check| report::Check { name: check.name, ok: check.ok, detail: check.detail })
-            .collect(),
+        events: log.events.clone(),
+        checks,
         money: log.money(from, to).into_iter().map(money).collect(),
     }
 }

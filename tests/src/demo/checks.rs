@@ -1,21 +1,11 @@
 //! What the day has to show; one missing thing fails the demo.
 
 use super::{DayLog, alarm};
+use crate::report::Check;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// On-demand price of a g6.xlarge in us-east-1, Linux, in micro-dollars an hour (AWS price list as of 2026-07-20).
 const MICRO_USD_AN_HOUR: i64 = 804_800;
-
-/// One thing that was to be seen.
-#[derive(Debug, Clone)]
-pub struct Check {
-    /// What.
-    pub name: String,
-    /// Whether it was seen.
-    pub ok: bool,
-    /// Where, or what was seen instead.
-    pub detail: String,
-}
 
 /// One plan's hours and money for the day.
 #[derive(Debug, Clone)]

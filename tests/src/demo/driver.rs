@@ -2,29 +2,14 @@
 
 use super::trace::{self, Arrival};
 use super::{CallSeen, DayLog};
+use crate::report::Event;
 use crate::runtime_api::Invocation;
 use crate::stage::{LOG_GROUP, Stage, StageResult};
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use reveille::domain::NodeId;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// A line of the timeline.
-#[derive(Debug, Clone, Serialize)]
-pub struct DayEvent {
-    /// When, on the virtual clock.
-    pub at: DateTime<Utc>,
-    /// Which function saw or did it; `ec2` and `person` for the world's own doings.
-    pub function: String,
-    /// The node, where it is about one.
-    pub node: Option<String>,
-    /// One word of a closed set.
-    pub event: String,
-    /// Why.
-    pub reason: String,
-}
 
 /// Something that is due.
 #[derive(Debug, Clone)]
@@ -57,7 +42,7 @@ struct Day<'a> {
     requests: BTreeMap<DateTime<Utc>, f64>,
     to: DateTime<Utc>,
     stops: u32,
-    tell: &'a mut dyn FnMut(&DayEvent),
+    tell: &'a mut dyn FnMut(&Event),
 }
 
 /// Runs the day from midnight to midnight; `tell` is given each event as it happens.
@@ -70,7 +55,7 @@ pub async fn run(
     arrivals: Vec<Arrival>,
     noise: &[String],
     to: DateTime<Utc>,
-    tell: &mut dyn FnMut(&DayEvent),
+    tell: &mut dyn FnMut(&Event),
 ) -> StageResult<DayLog> {
     let from = stage.aws.now().await;
     let (agenda, log) = (BTreeMap::new(), DayLog::default());
@@ -270,7 +255,7 @@ impl Day<'_> {
 
     fn say(&mut self, at: DateTime<Utc>, function: &str, node: Option<String>, event: &str, reason: &str) {
         let (function, event, reason) = (function.to_owned(), event.to_owned(), reason.to_owned());
-        let said = DayEvent { at, function, node, event, reason };
+        let said = Event { at, function, node, event, reason };
         (self.tell)(&said);
         self.log.events.push(said);
     }

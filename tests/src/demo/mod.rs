@@ -5,9 +5,10 @@ mod checks;
 mod driver;
 pub mod trace;
 
-pub use checks::{Check, Money};
-pub use driver::{DayEvent, run};
+pub use checks::Money;
+pub use driver::run;
 
+use crate::report::Event;
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct DayLog {
     /// In order of time.
-    pub events: Vec<DayEvent>,
+    pub events: Vec<Event>,
     /// EC2's states of each node, from each instant on.
     pub states: BTreeMap<String, Vec<(DateTime<Utc>, String)>>,
     /// The calls that were made.

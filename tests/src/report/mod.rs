@@ -9,6 +9,7 @@ mod picture;
 mod tests;
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 /// A day on the stage, and what came of it.
 ///
@@ -61,8 +62,8 @@ pub struct Call {
     pub waited_seconds: f64,
 }
 
-/// Something that happened.
-#[derive(Debug, Clone)]
+/// Something that happened: a line of the timeline.
+#[derive(Debug, Clone, Serialize)]
 pub struct Event {
     /// When.
     pub at: DateTime<Utc>,
