@@ -72,7 +72,7 @@ fn metric_name(event: EffectKind) -> Option<&'static str> {
         EffectKind::Stop => Some("Stops"),
         EffectKind::StartFailed => Some("StartFailures"),
         EffectKind::StopFailed => Some("StopFailures"),
-        EffectKind::Demand | EffectKind::Ready | EffectKind::IdleMark | EffectKind::Alert | EffectKind::Refused => None,
+        EffectKind::Demand | EffectKind::Ready | EffectKind::IdleMark | EffectKind::Alert => None,
     }
 }
 
@@ -80,4 +80,58 @@ fn metric_name(event: EffectKind) -> Option<&'static str> {
 pub fn start_logging() {
     // A second call, as in a test, keeps the first logger.
     let _ = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_target(false).try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Reason;
+    use crate::domain::{NodeId, PoolName};
+    use std::collections::BTreeSet;
+
+    fn outcome(events: &[EffectKind]) -> Outcome {
+        let pool = PoolName::new("voice").unwrap();
+        let effect =
+            |event: &EffectKind| Effect { event: *event, pool: pool.clone(), node: None, reason: String::new() };
+        let decided = Decided {
+            pool: pool.clone(),
+            node: NodeId::new("i-a").ok(),
+            action: "keep".to_owned(),
+            reason: Reason::RecentUse,
+            inputs: json!({}),
+            stops_not_before: None,
+            generation: 7,
+        };
+        Outcome { decided: vec![decided], effects: events.iter().map(effect).collect(), ..Outcome::default() }
+    }
+
+    fn logged(events: &[EffectKind]) -> Vec<Value> {
+        let now = "2026-11-30T10:00:00Z".parse().unwrap();
+        let lines = lines("idle-check", now, &outcome(events), Duration::from_millis(12));
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_decided_line_has_the_fields_that_later_tools_read() {
+        let line = logged(&[]).remove(0);
+        let fields: BTreeSet<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+        for name in ["pool", "node", "action", "reason", "inputs", "stops_not_before", "generation", "duration_ms"] {
+            assert!(fields.contains(name), "{name}: {line}");
+        }
+        assert_eq!((&line["reason"], &line["duration_ms"]), (&json!("recent_use"), &json!(12)));
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_happened_sends_no_metric() {
+        assert!(logged(&[EffectKind::Demand]).iter().all(|line| line.get("_aws").is_none()));
+    }
+
+    #[test]
+    fn effects_are_counted_in_the_embedded_metric_format() {
+        let lines = logged(&[EffectKind::Stop, EffectKind::Stop, EffectKind::StartFailed]);
+        let metrics = lines.iter().find(|line| line.get("_aws").is_some()).unwrap();
+        assert_eq!((&metrics["Stops"], &metrics["StartFailures"]), (&json!(2), &json!(1)));
+        let named = metrics["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().len();
+        assert_eq!(named, 2, "only what happened is named");
+    }
 }

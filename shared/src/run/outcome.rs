@@ -45,8 +45,6 @@ pub enum EffectKind {
     StopFailed,
     /// A person was told.
     Alert,
-    /// A caller was refused.
-    Refused,
 }
 
 /// One effect.
