@@ -35,7 +35,7 @@ setup: ## the local AWS's Python packages into .tools/python
 	@sh tests/local-aws/install.sh
 
 build: setup
-	@echo "building the functions and the tests' tools (the first time: about five minutes for the AWS SDK)"
+	@echo "building the functions and the tests' tools (the first time: five to eight minutes for the AWS SDK)"
 	@cargo build --workspace --bins --locked
 
 reference: ## writes docs/configuration.md and the decision table of ARCHITECTURE.md again
