@@ -1,6 +1,6 @@
 //! Which lines of a log would wake a node?
 
-use reveille::access_log::{self, Filter, FilterFault, FilterSpec, Verdict};
+use reveille::access_log::{Filter, FilterFault, FilterSpec, Verdict};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
@@ -28,9 +28,7 @@ impl std::fmt::Display for LinesFault {
 ///
 /// # Errors
 /// The filter is malformed, or the file cannot be read.
-pub(crate) fn show(paths: Vec<String>, statuses: Vec<String>, each: bool, file: &Path) -> Result<(), LinesFault> {
-    let statuses = (!statuses.is_empty()).then_some(statuses);
-    let spec = FilterSpec { paths, methods: None, statuses, ignore_agents: Vec::new() };
+pub(crate) fn show(spec: FilterSpec, each: bool, file: &Path) -> Result<(), LinesFault> {
     let filter = Filter::new(spec).map_err(LinesFault::Filter)?;
     let named = |error| LinesFault::Io(file.display().to_string(), error);
     let input: Box<dyn BufRead> = if file == Path::new("-") {
@@ -45,10 +43,10 @@ pub(crate) fn show(paths: Vec<String>, statuses: Vec<String>, each: bool, file: 
         if line.is_empty() {
             continue;
         }
-        let verdict = verdict(&filter, &line);
+        let (verdict, took) = judged(&filter, &line);
         *counts.entry(verdict).or_default() += 1;
         if each {
-            writeln!(out, "{verdict:<12} {}", String::from_utf8_lossy(&line)).map_err(named)?;
+            writeln!(out, "{verdict:<12} {took:>10} {}", String::from_utf8_lossy(&line)).map_err(named)?;
         }
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
@@ -59,10 +57,21 @@ pub(crate) fn show(paths: Vec<String>, statuses: Vec<String>, each: bool, file: 
     Ok(())
 }
 
-fn verdict(filter: &Filter, line: &[u8]) -> &'static str {
-    match access_log::read(line).map(|line| filter.judge(&line)) {
-        None => "unread",
-        Some(Verdict::Wakes) => "wakes",
-        Some(Verdict::Noise(reason)) => reason.as_str(),
+/// Reads `KEY=NAME`; the filter says whether the key is known.
+///
+/// # Errors
+/// There is no `=`.
+pub(crate) fn field(text: &str) -> Result<(String, String), String> {
+    let (key, name) = text.split_once('=').ok_or("has to be KEY=NAME, such as path=url.path")?;
+    Ok((key.to_owned(), name.to_owned()))
+}
+
+/// The verdict, and how long the request took, `-` if the line does not say.
+fn judged(filter: &Filter, line: &[u8]) -> (&'static str, String) {
+    let Some(line) = filter.read(line) else { return ("unread", "-".to_owned()) };
+    let took = line.took.map_or("-".to_owned(), |took| format!("{:.3}s", took.as_seconds_f64()));
+    match filter.judge(&line) {
+        Verdict::Wakes => ("wakes", took),
+        Verdict::Noise(reason) => (reason.as_str(), took),
     }
 }

@@ -3,6 +3,7 @@
 mod lines;
 
 use clap::{Parser, Subcommand};
+use reveille::access_log::FilterSpec;
 use reveille::config::{self, Config};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,7 +39,13 @@ enum Command {
         /// Statuses that count, such as 200-299 or 503; may be given several times
         #[arg(long = "status")]
         statuses: Vec<String>,
-        /// Shows the verdict of each line, not only the counts
+        /// Reads this format only: auto, combined, common, alb, json, apigateway or caddy
+        #[arg(long)]
+        format: Option<String>,
+        /// Name of a field of JSON lines, such as path=url.path or duration_ms=took; may be given several times
+        #[arg(long = "field", value_name = "KEY=NAME", value_parser = lines::field)]
+        fields: Vec<(String, String)>,
+        /// Shows the verdict and the duration of each line, not only the counts
         #[arg(long)]
         each: bool,
         /// The log, or - for standard input
@@ -53,13 +60,18 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Config { reference: false } => check(),
-        Command::Lines { paths, statuses, each, file } => match lines::show(paths, statuses, each, &file) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("reveille lines: {error}");
-                ExitCode::from(2)
+        Command::Lines { paths, statuses, format, fields, each, file } => {
+            let statuses = (!statuses.is_empty()).then_some(statuses);
+            let fields = fields.into_iter().collect();
+            let spec = FilterSpec { paths, statuses, format, fields, ..FilterSpec::default() };
+            match lines::show(spec, each, &file) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("reveille lines: {error}");
+                    ExitCode::from(2)
+                }
             }
-        },
+        }
     }
 }
 
@@ -74,7 +86,7 @@ fn check() -> ExitCode {
                 };
                 println!(
                     "pool {name}: {} signals, {} request logs, calls {calls}",
-                    pool.signals.len(),
+                    pool.policy.signals.len(),
                     pool.log_groups.len()
                 );
             }

@@ -2,11 +2,14 @@
 //! nothing is guessed.
 
 use crate::access_log::{Filter, FilterSpec};
-use crate::domain::PoolName;
+use crate::decide::budget::{BudgetPolicy, Enforce};
+use crate::domain::{InstanceType, PoolName, Usd, UsdFault};
 use crate::observation::SignalKind;
 use crate::policy::Policy;
-use crate::run::{MetricRef, Signal};
+use crate::prices::{AS_OF, Prices, regions};
+use crate::run::{LogSource, MetricRef, PoolPolicy, Signal};
 use chrono::TimeDelta;
+use chrono_tz::Tz;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -34,6 +37,11 @@ const GRACE: &str = "REVEILLE_GRACE_MINUTES";
 const WISH: &str = "REVEILLE_WISH_MINUTES";
 const BOOT: &str = "REVEILLE_BOOT_SECONDS";
 const FORCE: &str = "REVEILLE_FORCE_STOP_MINUTES";
+const UPTIME: &str = "REVEILLE_UPTIME_HOURS";
+const ZONE: &str = "REVEILLE_ZONE";
+const BUDGET: &str = "REVEILLE_BUDGET";
+const PRICES: &str = "REVEILLE_PRICES";
+const REGION: &str = "AWS_REGION";
 const CLOCK: &str = "REVEILLE_CLOCK_URL";
 
 /// Every setting, in the order of the reference page.
@@ -94,6 +102,30 @@ pub const SETTINGS: &[Setting] = &[
         doc: "A node that is `stopping` for longer is stopped by force.",
     },
     Setting {
+        name: UPTIME,
+        default: Some("20"),
+        range: "1 to 24 hours",
+        doc: "A node that ran for longer in a day of the zone is told, once a node and day.",
+    },
+    Setting {
+        name: ZONE,
+        default: Some("UTC"),
+        range: "an IANA zone such as `Asia/Seoul`",
+        doc: "The zone of the uptime day, and of the times in messages. Months of money are in UTC, as AWS bills.",
+    },
+    Setting {
+        name: BUDGET,
+        default: Some("none; the budget guard needs it"),
+        range: "JSON, see below",
+        doc: "The amount for a month, its thresholds, and what happens at 100 %.",
+    },
+    Setting {
+        name: PRICES,
+        default: Some("the price table"),
+        range: "JSON, see below",
+        doc: "Your own prices; they come before the table of the region that `AWS_REGION` names.",
+    },
+    Setting {
         name: CLOCK,
         default: Some("the real clock"),
         range: "an http URL on loopback",
@@ -114,6 +146,10 @@ pub struct Config {
     pub table: String,
     /// The topic for people.
     pub topic_arn: String,
+    /// What the operator allows for a month.
+    pub budget: Option<BudgetPolicy>,
+    /// What things cost in this region.
+    pub prices: Prices,
     /// Where virtual time comes from.
     pub clock_url: Option<String>,
 }
@@ -121,8 +157,8 @@ pub struct Config {
 /// One configured pool.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    /// What counts as use.
-    pub signals: Vec<Signal>,
+    /// What counts as use, and as which types a node may be started.
+    pub policy: PoolPolicy,
     /// Log groups whose lines may wake it.
     pub log_groups: BTreeSet<String>,
     /// Which lines do.
@@ -140,10 +176,79 @@ struct PoolSpec {
     #[serde(default)]
     open: Vec<SignalSpec>,
     #[serde(default)]
+    logs: Vec<LogSpec>,
+    #[serde(default)]
     log_groups: BTreeSet<String>,
     wake: Option<FilterSpec>,
     calls: Option<String>,
+    #[serde(default)]
+    instance_types: Vec<String>,
 }
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogSpec {
+    group: String,
+    lines: FilterSpec,
+    alive: Option<MetricRef>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BudgetSpec {
+    amount: Number,
+    currency: Option<String>,
+    #[serde(default = "default_name")]
+    name: String,
+    #[serde(default = "default_actual")]
+    actual: Vec<u32>,
+    #[serde(default = "default_forecast")]
+    forecast: Vec<u32>,
+    #[serde(default = "default_enforce")]
+    enforce: Enforce,
+    #[serde(default)]
+    mail: Vec<String>,
+    #[serde(default)]
+    units: BTreeMap<String, Number>,
+}
+
+/// An amount, as a JSON number or as text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Plain(serde_json::Number),
+    Text(String),
+}
+
+impl Number {
+    fn usd(&self) -> Result<Usd, UsdFault> {
+        match self {
+            Self::Plain(number) => Usd::parse(&number.to_string()),
+            Self::Text(text) => Usd::parse(text),
+        }
+    }
+}
+
+fn default_name() -> String {
+    "reveille".to_owned()
+}
+
+fn default_actual() -> Vec<u32> {
+    vec![50, 80, 100]
+}
+
+fn default_forecast() -> Vec<u32> {
+    vec![100]
+}
+
+fn default_enforce() -> Enforce {
+    Enforce::Alert
+}
+
+/// AWS takes five notifications a budget at least by one of its pages, ten by another: five are safe.
+const MOST_NOTICES: usize = 5;
+/// AWS takes ten mail addresses a notification.
+const MOST_MAIL: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,6 +298,8 @@ impl Config {
             wish: TimeDelta::minutes(read.number(WISH, 60, 5, 1440)),
             boot: TimeDelta::seconds(read.number(BOOT, 60, 5, 1800)),
             force_after: TimeDelta::minutes(read.number(FORCE, 10, 5, 120)),
+            uptime: TimeDelta::hours(read.number(UPTIME, 20, 1, 24)),
+            zone: read.zone(),
         };
         if policy.idle < policy.tick + TimeDelta::minutes(5) {
             read.fault(IDLE, "must be at least REVEILLE_TICK_MINUTES and 5 minutes: two readings have to fit in");
@@ -204,6 +311,8 @@ impl Config {
             pools,
             table: read.required(TABLE),
             topic_arn: read.topic(),
+            budget: read.budget(),
+            prices: read.prices(),
             clock_url: read.clock_url(),
         };
         if read.faults.is_empty() { Ok(config) } else { Err(ConfigFaults(read.faults)) }
@@ -215,9 +324,32 @@ impl Config {
         Some((name, pool.wake.as_ref()?))
     }
 
-    /// The signals of each pool, as a run takes them.
-    pub fn signals(&self) -> BTreeMap<PoolName, Vec<Signal>> {
-        self.pools.iter().map(|(name, pool)| (name.clone(), pool.signals.clone())).collect()
+    /// The pools, as a run takes them.
+    pub fn pool_policies(&self) -> BTreeMap<PoolName, PoolPolicy> {
+        self.pools.iter().map(|(name, pool)| (name.clone(), pool.policy.clone())).collect()
+    }
+
+    /// What the budget guard needs beyond what every function needs.
+    ///
+    /// # Errors
+    /// No budget, or a region of which nothing has a price: an estimate of zero would never tell anybody anything.
+    pub fn for_budget_guard(&self) -> Result<BudgetPolicy, ConfigFaults> {
+        let mut faults = Vec::new();
+        if self.budget.is_none() {
+            faults.push(format!("{BUDGET}: is not set"));
+        }
+        if !self.prices.is_known() {
+            let (region, known) = (self.prices.region(), regions().join(", "));
+            faults.push(format!(
+                "{PRICES}: region {region:?} is not in the price table of {AS_OF} ({known}): give the prices of your nodes"
+            ));
+        }
+        self.budget.clone().filter(|_| faults.is_empty()).ok_or(ConfigFaults(faults))
+    }
+
+    /// The AWS account, from the topic's ARN.
+    pub fn account(&self) -> &str {
+        self.topic_arn.split(':').nth(4).unwrap_or_default()
     }
 }
 
@@ -272,6 +404,98 @@ impl Read<'_> {
             self.fault(TOPIC, format_args!("{topic:?} is not an ARN"));
         }
         topic
+    }
+
+    fn zone(&mut self) -> Tz {
+        let Some(text) = self.get(ZONE).map(str::to_owned) else { return Tz::UTC };
+        text.parse().unwrap_or_else(|_| {
+            self.fault(ZONE, format_args!("{text:?} is not an IANA zone such as Europe/Berlin"));
+            Tz::UTC
+        })
+    }
+
+    fn prices(&mut self) -> Prices {
+        let region = self.get(REGION).unwrap_or_default().to_owned();
+        let Some(text) = self.get(PRICES).map(str::to_owned) else { return Prices::new(region, BTreeMap::new()) };
+        let given: BTreeMap<String, Number> = serde_json::from_str(&text).unwrap_or_else(|error| {
+            self.fault(PRICES, error);
+            BTreeMap::new()
+        });
+        let mut own = BTreeMap::new();
+        for (item, price) in given {
+            if let Some(price) = self.price(PRICES, &item, &price) {
+                own.insert(item, price);
+            }
+        }
+        Prices::new(region, own)
+    }
+
+    /// A price of nothing would make every estimate zero and every alert silent.
+    fn price(&mut self, setting: &str, item: &str, price: &Number) -> Option<Usd> {
+        match price.usd() {
+            Ok(price) if price > Usd::ZERO => Some(price),
+            Ok(_) => {
+                self.fault(setting, format_args!("the price of {item} is zero"));
+                None
+            }
+            Err(fault) => {
+                self.fault(setting, format_args!("the price of {item}: {fault}"));
+                None
+            }
+        }
+    }
+
+    fn budget(&mut self) -> Option<BudgetPolicy> {
+        let text = self.get(BUDGET)?.to_owned();
+        let spec: BudgetSpec = match serde_json::from_str(&text) {
+            Ok(spec) => spec,
+            Err(error) => {
+                self.fault(BUDGET, error);
+                return None;
+            }
+        };
+        self.check_budget(&spec);
+        let amount = self.price(BUDGET, "amount", &spec.amount)?;
+        let mut units = Vec::new();
+        for (unit, price) in &spec.units {
+            units.extend(self.price(BUDGET, unit, price).map(|price| (unit.clone(), price)));
+        }
+        let BudgetSpec { name, actual, forecast, enforce, mail, .. } = spec;
+        Some(BudgetPolicy { name, amount, actual, forecast, enforce, mail, units })
+    }
+
+    fn check_budget(&mut self, spec: &BudgetSpec) {
+        match spec.currency.as_deref() {
+            Some("USD") => {}
+            None => self.fault(BUDGET, "`currency` is missing: say \"USD\", the only one AWS budgets in"),
+            Some(other) => self.fault(BUDGET, format_args!("`currency` {other:?}: AWS budgets in USD only")),
+        }
+        // AWS's own rule for names.
+        let fits = (1..=100).contains(&spec.name.len()) && !spec.name.contains([':', '\\']);
+        if !fits || spec.name.contains("/action/") {
+            self.fault(
+                BUDGET,
+                format_args!("`name` {:?} must have 1 to 100 characters, without ':' and '\\'", spec.name),
+            );
+        }
+        for (name, percents) in [("actual", &spec.actual), ("forecast", &spec.forecast)] {
+            if !percents.windows(2).all(|pair| pair[0] < pair[1]) {
+                self.fault(BUDGET, format_args!("`{name}` {percents:?} has to rise from one threshold to the next"));
+            }
+            if percents.iter().any(|percent| !(1..=1000).contains(percent)) {
+                self.fault(BUDGET, format_args!("`{name}` {percents:?} has to be percentages from 1 to 1000"));
+            }
+        }
+        if spec.actual.is_empty() {
+            self.fault(BUDGET, "`actual` has no threshold: nobody would ever be told");
+        }
+        if !spec.mail.is_empty() && spec.actual.len() + spec.forecast.len() > MOST_NOTICES {
+            self.fault(BUDGET, format_args!("with `mail` at most {MOST_NOTICES} thresholds in all: AWS takes no more"));
+        }
+        let wrong = spec.mail.iter().any(|mail| !mail.contains('@') || mail.contains(char::is_whitespace));
+        if wrong || spec.mail.len() > MOST_MAIL {
+            self.fault(BUDGET, format_args!("`mail` must be at most {MOST_MAIL} addresses"));
+        }
     }
 
     fn clock_url(&mut self) -> Option<String> {
@@ -338,10 +562,10 @@ impl Read<'_> {
     fn pool(&mut self, name: &PoolName, spec: PoolSpec) -> Pool {
         let at = format!("{POOLS}.{name}");
         let calls_observed = !spec.open.is_empty();
-        if spec.requests.is_empty() && spec.open.is_empty() {
+        if spec.requests.is_empty() && spec.open.is_empty() && spec.logs.is_empty() {
             self.fault(
                 &at,
-                "needs at least one signal in `requests` or `open`: nothing else tells that a node is idle",
+                "needs at least one signal in `requests`, `open` or `logs`: nothing else tells that a node is idle",
             );
         }
         match spec.calls.as_deref() {
@@ -365,9 +589,55 @@ impl Read<'_> {
             .and_then(|filter| Filter::new(filter).map_err(|fault| self.fault(&format!("{at}.wake"), fault)).ok());
         let requests = spec.requests.into_iter().map(|signal| signal.signal(SignalKind::Requests));
         let open = spec.open.into_iter().map(|signal| signal.signal(SignalKind::Open));
-        let pool = Pool { signals: requests.chain(open).collect(), log_groups: spec.log_groups, wake, calls_observed };
-        self.check_dimensions(&at, &pool.signals);
-        pool
+        let signals = requests.chain(open).collect();
+        let counted: BTreeSet<String> = spec.logs.iter().map(|log| log.group.clone()).collect();
+        self.refuse_own_log_groups(&at, &counted);
+        if counted.len() < spec.logs.len() {
+            self.fault(&at, "`logs` names a group twice");
+        }
+        let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, log)).collect();
+        let types = self.instance_types(&at, spec.instance_types);
+        let policy = PoolPolicy { signals, logs, types };
+        self.check_dimensions(&at, &policy.signals);
+        Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
+    }
+
+    fn log_source(&mut self, at: &str, log: LogSpec) -> Option<LogSource> {
+        let LogSpec { group, lines, alive } = log;
+        match Filter::new(lines) {
+            Ok(filter) if !group.is_empty() => Some(LogSource { group, filter, alive }),
+            Ok(_) => {
+                self.fault(at, "`logs` names no `group`");
+                None
+            }
+            Err(fault) => {
+                self.fault(&format!("{at}.logs.{group}.lines"), fault);
+                None
+            }
+        }
+    }
+
+    fn instance_types(&mut self, at: &str, words: Vec<String>) -> Vec<InstanceType> {
+        let mut types = Vec::new();
+        for word in words {
+            match InstanceType::new(word) {
+                Ok(kind) if types.contains(&kind) => {
+                    self.fault(at, format_args!("`instance_types` names {kind} twice"))
+                }
+                // Family and size, as every type has.
+                Ok(kind)
+                    if kind
+                        .as_str()
+                        .split_once('.')
+                        .is_some_and(|(family, size)| !family.is_empty() && !size.is_empty()) =>
+                {
+                    types.push(kind);
+                }
+                Ok(kind) => self.fault(at, format_args!("`instance_types`: {kind} is not a type such as g6.xlarge")),
+                Err(fault) => self.fault(at, fault),
+            }
+        }
+        types
     }
 
     /// Field case 35: a function that is fed its own log feeds itself.

@@ -123,9 +123,11 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "TransactionInProgressException"
         | "Timeout"
         | "NoAnswer" => ErrorClass::Transient,
-        "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" | "ResourceNotFoundException" | "NotFound" => {
-            ErrorClass::NotFound
-        }
+        "InvalidInstanceID.NotFound"
+        | "InvalidInstanceID.Malformed"
+        | "ResourceNotFoundException"
+        | "NotFound"
+        | "NotFoundException" => ErrorClass::NotFound,
         // Field cases 03 (KMS), 10 (one-time spot), 11 (stop protection).
         "OperationNotPermitted"
         | "UnsupportedOperation"
@@ -136,6 +138,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "AuthorizationError"
         | "AuthFailure"
         | "Unsupported"
+        | "InvalidInstanceAttributeValue"
         | "OptInRequired"
         | "Client.InternalError" => ErrorClass::Permanent,
         _ => ErrorClass::Unknown,

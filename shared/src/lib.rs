@@ -13,6 +13,8 @@ pub mod error;
 pub mod log_batch;
 pub mod observation;
 pub mod policy;
+pub mod prices;
 pub mod run;
+pub mod spend;
 pub mod telemetry;
 pub mod world;

@@ -3,7 +3,7 @@
 //! The batch is base64 around gzip around JSON and is read as a stream: a few KiB of buffers and one line at a time,
 //! however large it inflates. What is found stands, also when the rest turns out to be broken.
 
-use crate::access_log::{self, Filter, MAX_LINE_BYTES, NoiseReason, RequestLine, Verdict};
+use crate::access_log::{Filter, MAX_LINE_BYTES, NoiseReason, RequestLine, Verdict, sample, shown};
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::read::DecoderReader;
@@ -19,9 +19,6 @@ use std::io::{self, BufReader, Read};
 /// The only `messageType` whose lines count; all others are control messages (field case 28).
 const DATA_MESSAGE: &str = "DATA_MESSAGE";
 
-/// Longest path or sample that is given out, in characters.
-const SHOWN_CHARS: usize = 200;
-
 /// What a batch held, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
@@ -32,7 +29,7 @@ pub struct Batch {
     /// What was made of the lines.
     pub counts: Counts,
     /// First line that was not understood, for the log: cut at the first `?` and to 200 characters, control characters
-    /// escaped.
+    /// escaped, and what looks like a secret or a mail address masked with `…`.
     pub unread_sample: Option<String>,
 }
 
@@ -226,9 +223,9 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
             return Ok(());
         }
         let text = event.message.unwrap_or_default().0;
-        let Some(line) = access_log::read(&text) else {
+        let Some(line) = filter.read(&text) else {
             self.counts.unread += 1;
-            self.unread_sample.get_or_insert_with(|| shown(&String::from_utf8_lossy(&text)));
+            self.unread_sample.get_or_insert_with(|| sample(&String::from_utf8_lossy(&text)));
             return Ok(());
         };
         match filter.judge(&line) {
@@ -248,15 +245,6 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
 
 fn woken_by(line: RequestLine, at: Option<DateTime<Utc>>) -> Woken {
     Woken { at: at.or(line.at), method: line.method, path: shown(&line.path) }
-}
-
-/// Text as it may stand in a log: nothing from the first `?` on, no control characters, not long.
-fn shown(text: &str) -> String {
-    let mut shown = String::new();
-    for c in text.chars().take_while(|c| *c != '?').take(SHOWN_CHARS) {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    shown.chars().take(SHOWN_CHARS).collect()
 }
 
 fn fault(error: serde_json::Error) -> BatchFault {

@@ -12,6 +12,7 @@ const GROUP: &str = "/front/access";
 const CALL: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /v1/a?key=secret HTTP/1.1" 200 5 "-" "curl/8""#;
 const PROBE: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /v1/a HTTP/1.1" 200 5 "-" "kube-probe/1.30""#;
 const STRANGER: &str = r#"h - - [30/Nov/2026:09:00:00 +0000] "GET /.env HTTP/1.1" 404 5 "-" "Mozilla/5.0""#;
+const ENDED_CALL: &str = r#"{"request":"GET /v1/a HTTP/1.1","status":200,"request_time":10800}"#;
 /// 2026-11-30T09:00:00Z.
 const NINE: i64 = 1_796_029_200_000;
 
@@ -68,6 +69,31 @@ fn stops_at_the_first_call_and_counts_what_came_before() {
     assert_eq!(read.outcome, call());
     assert_eq!(read.counts, Counts { read: 5, noise, unread: 1, late: 0 });
     assert_eq!((read.log_group.as_deref(), read.unread_sample.as_deref()), (Some(GROUP), Some("Listening")));
+}
+
+#[test]
+fn the_sample_of_an_unknown_line_shows_no_secret() {
+    let read = read_packed(batch(&events(&["login jo@example.org token=abc AKIAIOSFODNN7EXAMPLE0 ok?x=1"])));
+    assert_eq!(read.unread_sample.as_deref(), Some("login … token=… … ok"));
+}
+
+#[test]
+fn the_end_of_a_long_call_is_quiet_and_a_call_behind_it_wakes() {
+    let ended = read_packed(batch(&events(&[ENDED_CALL])));
+    assert_eq!((ended.outcome, ended.counts.noise), (Outcome::Quiet, BTreeMap::from([(NoiseReason::EndedCall, 1)])));
+    assert_eq!(read_packed(batch(&events(&[ENDED_CALL, CALL]))).outcome, call());
+}
+
+#[test]
+fn lines_are_read_as_the_filter_of_their_group_says() {
+    let line = r#"{"http":{"verb":"GET","target":"/v1/a"},"code":200}"#;
+    let spec = r#"{"paths": ["/v1/"], "fields": {"method": "http.verb", "path": "http.target", "status": "code"}}"#;
+    let mapped = Filter::new(serde_json::from_str(spec).unwrap()).unwrap();
+    let data = pack(batch(&events(&[line])));
+    let with_fields = read(&data, MIB, time(NINE), |_| Some(&mapped)).unwrap();
+    assert_eq!(with_fields.outcome, call());
+    let without = read_capped(&data, MIB).unwrap();
+    assert_eq!((without.outcome, without.counts.unread), (Outcome::Quiet, 1));
 }
 
 #[test]
@@ -179,6 +205,16 @@ fn case_32_the_last_of_50_000_lines_wakes() {
     assert_eq!((read.outcome, read.counts.read), (call(), 50_000));
 }
 
+#[test]
+fn case_32_50_000_lines_without_a_call_are_quiet() {
+    let filler = format!("{STRANGER} {}", "x".repeat(270));
+    let mut lines = vec![filler.as_str(); 49_999];
+    lines.push(ENDED_CALL);
+    let read = read_capped(&pack(batch(&events(&lines))), 64 * MIB).unwrap();
+    let noise = BTreeMap::from([(NoiseReason::Path, 49_999), (NoiseReason::EndedCall, 1)]);
+    assert_eq!((read.outcome, read.counts.noise), (Outcome::Quiet, noise));
+}
+
 /// One member of a gzip file may follow another: 1 GB that takes 1 MB to hold.
 fn gigabyte_of(byte: u8) -> String {
     STANDARD.encode(gzip(&vec![byte; MIB as usize]).repeat(1024))
@@ -262,15 +298,6 @@ fn bits_that_turn_in_the_second_half_do_not_hide_a_call_at_the_start() {
     let middle = packed.len() / 2;
     packed[middle..].fill(0xff);
     assert_eq!(read_capped(&STANDARD.encode(packed), MIB).unwrap().outcome, call());
-}
-
-#[test]
-fn what_is_shown_is_short_and_harmless() {
-    let rows = [("query", "GET /a?key=secret", "GET /a"), ("control characters", "a\nb\u{1b}[0m", "a\\nb\\u{1b}[0m")];
-    for (name, text, expected) in rows {
-        assert_eq!(shown(text), expected, "{name}");
-    }
-    assert_eq!(shown(&"é\n".repeat(300)).chars().count(), SHOWN_CHARS);
 }
 
 proptest! {

@@ -1,10 +1,12 @@
 //! What one run saw, and the two readings of it that every rule uses: the phase of a node and the use of a node.
 //! A signal that could not be read is Unknown, never zero.
 
+use crate::access_log::{Filter, line_use, minutes};
 use crate::domain::{ClaimAnswer, ClaimKind, Instant, NodeRecord, NodeSeen, NodeState, Phase};
 use crate::policy::{LONGEST_GAP, STALE_LOOK, UNSETTLED};
-use chrono::TimeDelta;
+use chrono::{DurationRound, TimeDelta};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The points of one metric in 1-minute buckets, each at the start of its minute.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +30,25 @@ pub enum Unread {
     Partial,
     /// The node's pool has no signals in the configuration.
     NoSignals,
+}
+
+/// The points that lines of a request log make, each with the instant it was written at: above zero in the minutes in which
+/// one was use, zero where a line only proves that the source is alive.
+pub fn log_points<'a>(
+    lines: impl IntoIterator<Item = (Instant, &'a [u8])>,
+    filter: &Filter,
+    from: Instant,
+    to: Instant,
+) -> Vec<(Instant, f64)> {
+    let mut points: BTreeMap<Instant, f64> = BTreeMap::new();
+    for (at, line) in lines {
+        // The line itself proves that the source writes, used or not.
+        *points.entry(at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)).or_default() += 0.0;
+        for minute in minutes(line_use(filter, line, at), from, to) {
+            *points.entry(minute).or_default() += 1.0;
+        }
+    }
+    points.into_iter().filter(|(at, _)| *at >= from && *at < to).collect()
 }
 
 /// What a signal counts.

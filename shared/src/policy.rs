@@ -1,6 +1,7 @@
 //! The limits that the rules hold nodes to. Values are validated in `config.rs`; inside, a policy is valid.
 
 use chrono::TimeDelta;
+use chrono_tz::Tz;
 
 /// The newest buckets of a metric are still being filled: a quiet reading says nothing of them. Field case 13; the general
 /// ingestion delay is not documented, two minutes is what the design sets.
@@ -17,6 +18,12 @@ pub const BETWEEN_READINGS: TimeDelta = TimeDelta::minutes(4);
 /// tick repeats it.
 pub const STALE_LOOK: TimeDelta = TimeDelta::minutes(4);
 
+/// How long an open-calls gauge has to stand at nothing before a drained node is stopped, beyond the unsettled buckets.
+pub const DRAIN_QUIET: TimeDelta = TimeDelta::minutes(5);
+
+/// A drain that still waits for calls after this long is told; the calls are left (design: "drain deadline").
+pub const DRAIN_DEADLINE: TimeDelta = TimeDelta::minutes(60);
+
 /// What the operator configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -32,6 +39,10 @@ pub struct Policy {
     pub boot: TimeDelta,
     /// A node that is `stopping` for longer is forced.
     pub force_after: TimeDelta,
+    /// A node up for longer than this in a local day is told.
+    pub uptime: TimeDelta,
+    /// The zone of local days, and of times in messages.
+    pub zone: Tz,
 }
 
 impl Default for Policy {
@@ -43,6 +54,8 @@ impl Default for Policy {
             wish: TimeDelta::minutes(60),
             boot: TimeDelta::seconds(60),
             force_after: TimeDelta::minutes(10),
+            uptime: TimeDelta::hours(20),
+            zone: Tz::UTC,
         }
     }
 }

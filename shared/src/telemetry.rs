@@ -72,7 +72,17 @@ fn metric_name(event: EffectKind) -> Option<&'static str> {
         EffectKind::Stop => Some("Stops"),
         EffectKind::StartFailed => Some("StartFailures"),
         EffectKind::StopFailed => Some("StopFailures"),
-        EffectKind::Demand | EffectKind::Ready | EffectKind::IdleMark | EffectKind::Alert => None,
+        EffectKind::Demand
+        | EffectKind::Ready
+        | EffectKind::IdleMark
+        | EffectKind::Alert
+        | EffectKind::Resized
+        | EffectKind::Launched
+        | EffectKind::Ended
+        | EffectKind::GateClosed
+        | EffectKind::GateOpened
+        | EffectKind::BudgetRepaired
+        | EffectKind::SeesAgain => None,
     }
 }
 
@@ -92,7 +102,7 @@ mod tests {
     fn outcome(events: &[EffectKind]) -> Outcome {
         let pool = PoolName::new("voice").unwrap();
         let effect =
-            |event: &EffectKind| Effect { event: *event, pool: pool.clone(), node: None, reason: String::new() };
+            |event: &EffectKind| Effect { event: *event, pool: Some(pool.clone()), node: None, reason: String::new() };
         let decided = Decided {
             pool: pool.clone(),
             node: NodeId::new("i-a").ok(),

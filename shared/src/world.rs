@@ -1,15 +1,17 @@
 //! An in-memory world that answers the same calls as AWS, on virtual time, with faults. Tests, soak and planner drive runs
 //! over it; one suite holds it and the executor over AWS to the same behaviour.
 
+use crate::decide::budget::BudgetPolicy;
 use crate::domain::{
-    AlertKey, Claim, ClaimAnswer, Fault, Instant, NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, RunId,
-    StateReason, Wake,
+    AlertKey, Claim, ClaimAnswer, Disk, Fault, Gate, GateKeeper, InstanceType, Instant, Launch, NodeId, NodeRecord,
+    NodeSeen, NodeState, PoolName, PoolRecord, RunId, StateReason, Usd, Wake,
 };
 use crate::error::{CallError, TookEffect, class_of, effect_of};
-use crate::observation::{Series, SignalKind, Unread};
+use crate::observation::{Series, SignalKind, Unread, log_points};
 use crate::policy::STALE_LOOK;
 use crate::run::{
-    Activity, Alert, Answer, Call, Claimed, Context, Fact, MetricRef, Outcome, Permit, Run, Started, Step, Stopped,
+    Activity, Alert, Answer, BudgetSeen, Call, Claimed, Context, Demanded, Fact, History, LogActivity, LogSource,
+    MetricRef, Notice, Outcome, Permit, Run, Samples, Started, Step, Stopped, notices,
 };
 use chrono::{DurationRound, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -46,13 +48,28 @@ pub fn call_name(call: &Call) -> &'static str {
         Call::ClaimAlert { .. } => "claim_alert",
         Call::Publish { .. } => "publish",
         Call::MarkPublished { .. } => "mark_published",
+        Call::ReadLogs { .. } => "logs",
+        Call::ReadHistory { .. } => "history",
+        Call::ReadSamples { .. } => "samples",
+        Call::ReadDisks { .. } => "disks",
+        Call::ReadBudget { .. } => "budget",
+        Call::ReadBudgetNote { .. } => "budget_note",
+        Call::CreateBudget { .. } => "create_budget",
+        Call::SetBudgetAmount { .. } => "set_budget_amount",
+        Call::CreateNotices { .. } => "create_notices",
+        Call::NoteBudget { .. } => "note_budget",
+        Call::SetGate { .. } => "set_gate",
+        Call::Resize { .. } => "resize",
+        Call::NoteLaunches { .. } => "launches",
     }
 }
 
 /// The node that a call acts on.
 fn about(call: &Call) -> Option<&NodeId> {
     match call {
-        Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } => Some(node),
+        Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } | Call::Resize { node, .. } => {
+            Some(node)
+        }
         Call::DescribeNodes { .. }
         | Call::ReadLedger { .. }
         | Call::RecordDemand { .. }
@@ -62,7 +79,19 @@ fn about(call: &Call) -> Option<&NodeId> {
         | Call::WriteFacts { .. }
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
-        | Call::MarkPublished { .. } => None,
+        | Call::MarkPublished { .. }
+        | Call::ReadLogs { .. }
+        | Call::ReadHistory { .. }
+        | Call::ReadSamples { .. }
+        | Call::ReadDisks { .. }
+        | Call::ReadBudget { .. }
+        | Call::ReadBudgetNote { .. }
+        | Call::CreateBudget { .. }
+        | Call::SetBudgetAmount { .. }
+        | Call::CreateNotices { .. }
+        | Call::NoteBudget { .. }
+        | Call::SetGate { .. }
+        | Call::NoteLaunches { .. } => None,
     }
 }
 
@@ -75,6 +104,9 @@ struct WorldNode {
     stuck: bool,
     falls_back: Option<StateReason>,
     refuses_stop: Option<&'static str>,
+    no_capacity: bool,
+    /// From when to when it was running; the last may be open.
+    ran: Vec<(Instant, Option<Instant>)>,
 }
 
 /// One minute of a metric.
@@ -94,6 +126,14 @@ pub struct World {
     /// When each was claimed, and whether it was marked as published.
     alerts: BTreeMap<AlertKey, (Instant, bool)>,
     faults: Vec<WorldFault>,
+    history: History,
+    logs: BTreeMap<String, Vec<(Instant, String)>>,
+    disks: BTreeMap<NodeId, Vec<Disk>>,
+    /// The AWS budgets, to look at or to change.
+    pub budgets: BTreeMap<String, BudgetSeen>,
+    budget_notes: BTreeMap<String, Usd>,
+    /// Instance types that EC2 has no capacity for.
+    pub no_capacity_types: BTreeSet<InstanceType>,
     /// How long `pending` lasts.
     pub pending: TimeDelta,
     /// How long `stopping` lasts.
@@ -118,6 +158,12 @@ impl World {
             metrics: BTreeMap::new(),
             alerts: BTreeMap::new(),
             faults: Vec::new(),
+            history: History::new(),
+            logs: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+            budget_notes: BTreeMap::new(),
+            no_capacity_types: BTreeSet::new(),
             pending: TimeDelta::seconds(20),
             stopping: TimeDelta::seconds(40),
             checks: TimeDelta::seconds(60),
@@ -143,7 +189,13 @@ impl World {
     /// Puts a node there, as it is.
     pub fn add_node(&mut self, seen: NodeSeen) {
         let checks_ok_at = seen.launched_at.map(|at| at + self.checks);
-        let node = WorldNode { seen, due: None, checks_ok_at, stuck: false, falls_back: None, refuses_stop: None };
+        let ran = match (seen.state, seen.launched_at) {
+            (NodeState::Running, Some(at)) => vec![(at, None)],
+            _ => Vec::new(),
+        };
+        let (due, falls_back, refuses_stop) = (None, None, None);
+        let (stuck, no_capacity) = (false, false);
+        let node = WorldNode { seen, due, checks_ok_at, stuck, falls_back, refuses_stop, no_capacity, ran };
         self.nodes.insert(node.seen.id.clone(), node);
     }
 
@@ -190,6 +242,33 @@ impl World {
         }
     }
 
+    /// EC2 has no capacity for this node, whatever its type, until told otherwise.
+    pub fn no_capacity(&mut self, id: &NodeId, none: bool) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.no_capacity = none;
+        }
+    }
+
+    /// A line of a request log, written at this instant.
+    pub fn log(&mut self, group: &str, at: Instant, line: &str) {
+        self.logs.entry(group.to_owned()).or_default().push((at, line.to_owned()));
+    }
+
+    /// A volume of a node.
+    pub fn add_disk(&mut self, id: &NodeId, disk: Disk) {
+        self.disks.entry(id.clone()).or_default().push(disk);
+    }
+
+    /// A node is no longer listed: terminated long ago, or without its tag.
+    pub fn forget(&mut self, id: &NodeId) {
+        self.nodes.remove(id);
+    }
+
+    /// The ended launches that were written down.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
     /// A person starts the node in the console.
     ///
     /// # Errors
@@ -203,6 +282,10 @@ impl World {
             NodeState::Pending | NodeState::Running => return Ok(Started { before }),
             NodeState::Stopping | NodeState::Gone => return Err(refuse("start", id, "IncorrectInstanceState")),
             NodeState::Stopped => {}
+        }
+        let full = node.seen.instance_type.as_ref().is_some_and(|kind| self.no_capacity_types.contains(kind));
+        if full || node.no_capacity {
+            return Err(refuse("start", id, "InsufficientInstanceCapacity"));
         }
         node.seen.state = NodeState::Pending;
         node.seen.launched_at = Some(now);
@@ -237,6 +320,9 @@ impl World {
             NodeState::Pending if !force => return Err(refuse("stop", id, "IncorrectInstanceState")),
             NodeState::Gone => return Err(refuse("stop", id, "IncorrectInstanceState")),
             NodeState::Pending | NodeState::Running => {
+                if let Some((_, end)) = node.ran.last_mut() {
+                    *end = end.or(Some(now));
+                }
                 node.seen.state = NodeState::Stopping;
                 node.seen.transition_at = Some(now);
                 let code = "Client.UserInitiatedShutdown".to_owned();
@@ -278,6 +364,31 @@ impl World {
                 Answer::Ledger(Ok(pools.iter().map(read).collect()))
             }
             Call::RecordDemand { pool, node, wake } => Answer::Demand(Ok(self.demand(pool, node.as_ref(), wake))),
+            Call::ReadLogs { sources, from, to } => Answer::Logs(Ok(self.read_logs(sources, *from, *to))),
+            Call::ReadHistory { pools, from } => Answer::History(Ok(self.read_history(pools, *from))),
+            Call::ReadSamples { nodes, from, to } => Answer::Samples(Ok(self.samples(nodes, *from, *to))),
+            Call::ReadDisks { nodes } => {
+                let of = |id: &NodeId| (id.clone(), self.disks.get(id).cloned().unwrap_or_default());
+                Answer::Disks(Ok(nodes.iter().map(of).collect()))
+            }
+            Call::ReadBudget { name } => Answer::Budget(Ok(self.budgets.get(name).cloned())),
+            Call::ReadBudgetNote { name } => Answer::BudgetNote(Ok(self.budget_notes.get(name).copied())),
+            Call::CreateBudget { budget, .. } => Answer::Recorded(self.create_budget(budget)),
+            Call::SetBudgetAmount { budget, .. } => Answer::Recorded(self.set_budget_amount(budget)),
+            Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(&budget.name, notices)),
+            Call::NoteBudget { name, amount } => {
+                self.budget_notes.insert(name.clone(), *amount);
+                Answer::Recorded(Ok(()))
+            }
+            Call::SetGate { pool, gate, at } => {
+                self.set_gate(pool, gate.as_ref(), *at);
+                Answer::Recorded(Ok(()))
+            }
+            Call::Resize { node, to } => Answer::Resized(self.resize(node, to)),
+            Call::NoteLaunches { pool, ended, newest } => {
+                self.note_launches(pool, ended, newest);
+                Answer::Recorded(Ok(()))
+            }
             Call::ReadActivity { metrics, from, to } => Answer::Activity(Ok(self.activity(metrics, *from, *to))),
             Call::ReadReadiness { nodes } => Answer::Readiness(self.readiness(nodes)),
             Call::Claim { pool, node, permit, claim } => Answer::Claim(Ok(self.claim(pool, node, *permit, claim))),
@@ -312,14 +423,113 @@ impl World {
         self.nodes.values().filter(wanted).map(|node| node.seen.clone()).collect()
     }
 
-    fn demand(&mut self, pool: &PoolName, node: Option<&NodeId>, wake: &Wake) -> PoolRecord {
+    fn demand(&mut self, pool: &PoolName, node: Option<&NodeId>, wake: &Wake) -> Demanded {
         let record = self.record(pool);
+        if record.closed_gate(wake.at).is_some() {
+            return Demanded::Refused(record.clone());
+        }
         record.demand += 1;
         match node {
             Some(id) => record.nodes.entry(id.clone()).or_default().wake = Some(wake.clone()),
+            None if wake.source.is_log() => record.line_wake = Some(wake.clone()),
             None => record.wake = Some(wake.clone()),
         }
-        record.clone()
+        Demanded::Recorded(record.clone())
+    }
+
+    fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) {
+        let record = self.record(pool);
+        let by_person = record.closed_gate(now).is_some_and(|gate| gate.by == GateKeeper::Person);
+        if !by_person {
+            record.gate = gate.cloned();
+            record.claims += 1;
+        }
+    }
+
+    fn note_launches(&mut self, pool: &PoolName, ended: &[(NodeId, Launch)], newest: &[(NodeId, Launch)]) {
+        let known = self.history.entry(pool.clone()).or_default();
+        for (id, launch) in ended {
+            // Keyed by end and node: the same end written twice is one entry.
+            known.retain(|(node, other)| node != id || other.ended_at != launch.ended_at);
+            known.push((id.clone(), launch.clone()));
+        }
+        for (id, launch) in newest {
+            self.record(pool).nodes.entry(id.clone()).or_default().launch = Some(launch.clone());
+        }
+    }
+
+    fn read_history(&self, pools: &BTreeSet<PoolName>, from: Instant) -> History {
+        let of = |pool: &PoolName| {
+            let launches = self.history.get(pool).into_iter().flatten();
+            let recent = launches.filter(|(_, launch)| launch.ended_at.is_some_and(|end| end >= from));
+            (pool.clone(), recent.cloned().collect())
+        };
+        pools.iter().map(of).collect()
+    }
+
+    /// A sample at the start of every minute in which the node runs.
+    fn samples(&self, nodes: &BTreeSet<NodeId>, from: Instant, to: Instant) -> Samples {
+        let of = |id: &NodeId| {
+            let mut buckets: BTreeMap<Instant, f64> = BTreeMap::new();
+            let ran = self.nodes.get(id).map(|node| node.ran.as_slice()).unwrap_or_default();
+            for (start, end) in ran {
+                let end = end.unwrap_or(self.now).min(to).min(self.now);
+                let first = minute(*start + TimeDelta::seconds(59)).max(from);
+                let minutes = (0..).map(|n| first + TimeDelta::minutes(n)).take_while(|at| *at < end);
+                for at in minutes {
+                    *buckets.entry(at.duration_trunc(TimeDelta::minutes(5)).unwrap_or(at)).or_default() += 1.0;
+                }
+            }
+            (id.clone(), buckets.into_iter().collect())
+        };
+        nodes.iter().map(of).collect()
+    }
+
+    fn read_logs(&self, sources: &[LogSource], from: Instant, to: Instant) -> LogActivity {
+        let of = |source: &LogSource| {
+            let Some(lines) = self.logs.get(&source.group) else { return (source.group.clone(), Err(Unread::Failed)) };
+            let lines = lines.iter().filter(|(at, _)| *at >= from && *at < to).map(|(at, line)| (*at, line.as_bytes()));
+            let points = log_points(lines, &source.filter, from, to);
+            (source.group.clone(), Ok(Series { points, complete: true }))
+        };
+        sources.iter().map(of).collect()
+    }
+
+    /// One that somebody has made meanwhile is as good.
+    fn create_budget(&mut self, budget: &BudgetPolicy) -> Result<(), CallError> {
+        if self.budgets.contains_key(&budget.name) {
+            return Ok(());
+        }
+        let (amount, unit) = (budget.amount.plain(), "USD".to_owned());
+        let seen = BudgetSeen { amount, unit, actual: None, forecast: None, notices: notices(budget) };
+        self.budgets.insert(budget.name.clone(), seen);
+        Ok(())
+    }
+
+    /// An update clears what AWS had calculated.
+    fn set_budget_amount(&mut self, budget: &BudgetPolicy) -> Result<(), CallError> {
+        let known = self.budgets.get_mut(&budget.name);
+        let known = known.ok_or_else(|| refuse_words("set the budget's amount", "NotFoundException"))?;
+        (known.amount, known.unit) = (budget.amount.plain(), "USD".to_owned());
+        (known.actual, known.forecast) = (Some(Usd::ZERO), None);
+        Ok(())
+    }
+
+    fn create_notices(&mut self, name: &str, notices: &BTreeSet<Notice>) -> Result<(), CallError> {
+        let known = self.budgets.get_mut(name);
+        let known = known.ok_or_else(|| refuse_words("create notifications", "NotFoundException"))?;
+        known.notices.extend(notices);
+        Ok(())
+    }
+
+    fn resize(&mut self, id: &NodeId, to: &InstanceType) -> Result<(), CallError> {
+        let act = "change the instance type of";
+        let node = self.nodes.get_mut(id).ok_or_else(|| refuse(act, id, "InvalidInstanceID.NotFound"))?;
+        if node.seen.state != NodeState::Stopped {
+            return Err(refuse(act, id, "IncorrectInstanceState"));
+        }
+        node.seen.instance_type = Some(to.clone());
+        Ok(())
     }
 
     fn activity(&self, metrics: &BTreeMap<MetricRef, SignalKind>, from: Instant, to: Instant) -> Activity {
@@ -405,6 +615,9 @@ impl World {
 
 fn settle(node: &mut WorldNode, now: Instant) {
     let Some((_, state, reason)) = node.due.clone().filter(|(at, _, _)| *at <= now) else { return };
+    if let (NodeState::Running, Some((at, _, _))) = (state, &node.due) {
+        node.ran.push((*at, None));
+    }
     node.due = None;
     node.seen.state = state;
     // EC2 tells why a start fell back, not when.
@@ -419,6 +632,7 @@ fn write(node: &mut NodeRecord, fact: &Fact) {
         Fact::Ready(ready) => node.ready.clone_from(ready),
         Fact::Fault(fault) => node.fault.clone_from(fault),
         Fact::Blind(blind) => node.blind.clone_from(blind),
+        Fact::Noise(noise) => node.noise.clone_from(noise),
     }
 }
 
@@ -461,6 +675,17 @@ fn failed(call: &Call, error: CallError) -> Answer {
         Call::DescribeNodes { .. } => Answer::Nodes(Err(error)),
         Call::ReadLedger { .. } => Answer::Ledger(Err(error)),
         Call::RecordDemand { .. } => Answer::Demand(Err(error)),
+        // A group that cannot be read is Unknown and holds up no other.
+        Call::ReadLogs { sources, .. } => {
+            let unread = |source: &LogSource| (source.group.clone(), Err(Unread::Failed));
+            Answer::Logs(Ok(sources.iter().map(unread).collect()))
+        }
+        Call::ReadHistory { .. } => Answer::History(Err(error)),
+        Call::ReadSamples { .. } => Answer::Samples(Err(error)),
+        Call::ReadDisks { .. } => Answer::Disks(Err(error)),
+        Call::ReadBudget { .. } => Answer::Budget(Err(error)),
+        Call::ReadBudgetNote { .. } => Answer::BudgetNote(Err(error)),
+        Call::Resize { .. } => Answer::Resized(Err(error)),
         Call::ReadActivity { .. } => Answer::Activity(Err(error)),
         Call::ReadReadiness { .. } => Answer::Readiness(Err(error)),
         Call::Claim { .. } => Answer::Claim(Err(error)),
@@ -468,8 +693,14 @@ fn failed(call: &Call, error: CallError) -> Answer {
         Call::Stop { .. } => Answer::Stop(Err(error)),
         Call::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
         Call::Publish { .. } => Answer::Published(Err(error)),
-        Call::RecordAnswer { .. } | Call::WriteFacts { .. } | Call::MarkPublished { .. } => {
-            Answer::Recorded(Err(error))
-        }
+        Call::RecordAnswer { .. }
+        | Call::WriteFacts { .. }
+        | Call::MarkPublished { .. }
+        | Call::CreateBudget { .. }
+        | Call::SetBudgetAmount { .. }
+        | Call::CreateNotices { .. }
+        | Call::NoteBudget { .. }
+        | Call::SetGate { .. }
+        | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
     }
 }

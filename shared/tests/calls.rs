@@ -2,6 +2,7 @@
 
 mod support;
 
+use reveille::run::UptimeRun;
 use reveille::world::World;
 use support::*;
 
@@ -69,6 +70,8 @@ fn a_prewarm_that_names_a_sleeping_node_takes_four() {
 fn a_tick_that_changes_nothing_takes_three() {
     for n in [1, 50] {
         let mut world = in_use(n);
+        // The first one writes down that the nodes are up.
+        tick(&mut world);
         let calls = calls_of(&mut world, |world| drop(tick(world)));
         assert_eq!(calls, ["describe", "read_ledger", "activity"], "{n} nodes");
     }
@@ -78,6 +81,7 @@ fn a_tick_that_changes_nothing_takes_three() {
 fn a_tick_with_nothing_running_takes_two() {
     for n in [0, 1, 50] {
         let mut world = fleet("10:00", (0..n).map(|n| node(&format!("i-{n:02}"))));
+        tick(&mut world);
         let calls = calls_of(&mut world, |world| drop(tick(world)));
         assert_eq!(calls, ["describe", "read_ledger"], "{n} nodes");
     }
@@ -86,9 +90,32 @@ fn a_tick_with_nothing_running_takes_two() {
 #[test]
 fn a_first_reading_costs_one_write_for_all_nodes_of_a_pool() {
     let node = |n: usize| node(&format!("i-{n:02}")).running_since("09:00").ready_since("09:01");
-    let mut world = fleet("10:00", (0..50).map(node));
-    let calls = calls_of(&mut world, |world| drop(tick(world)));
+    let mut world = fleet("09:20", (0..50).map(node));
+    tick(&mut world);
+    let calls = calls_of(&mut world, |world| drop(tick_at(world, "09:26")));
     assert_eq!(calls, ["describe", "read_ledger", "activity", "facts"]);
+}
+
+#[test]
+fn a_launch_costs_one_write_when_it_is_seen_and_one_when_it_is_over() {
+    let mut world = fleet("10:00", [node("i-a").running_since("09:55").ready_since("09:56")]);
+    let calls = calls_of(&mut world, |world| drop(tick(world)));
+    assert_eq!(calls, ["describe", "read_ledger", "activity", "launches"]);
+    world.stop(&id("i-a"), false).expect("accepted");
+    let calls = calls_of(&mut world, |world| drop(tick_at(world, "10:05")));
+    assert_eq!(calls, ["describe", "read_ledger", "launches"]);
+}
+
+#[test]
+fn an_uptime_look_takes_four_and_one_write_for_what_runs() {
+    let mut world = in_use(50);
+    tick(&mut world);
+    let calls = calls_of(&mut world, |world| {
+        world.set_now(at("10:15"));
+        let ctx = context(world);
+        world.drive(&mut UptimeRun::new(ctx));
+    });
+    assert_eq!(calls, ["describe", "read_ledger", "history", "samples", "launches"]);
 }
 
 #[test]
@@ -116,6 +143,7 @@ fn status_of_a_sleeping_node_starts_nothing() {
 #[test]
 fn a_state_change_with_nothing_to_do_takes_two() {
     let mut world = in_use(1);
+    tick(&mut world);
     let calls = calls_of(&mut world, |world| drop(state_change(world)));
     assert_eq!(calls, ["read_ledger", "describe"]);
 }

@@ -209,8 +209,10 @@ fn case_05_the_other_named_node_is_started() {
 fn case_05_the_result_lists_both() {
     let mut world = big_and_small();
     let outcome = prewarm_nodes(&mut world, &["gpu-big", "gpu-small"]);
-    let listed: Vec<_> = outcome.answers.iter().map(|answer| (answer.reason, answer.retry_after_seconds)).collect();
-    assert_eq!(listed, [(Reason::CoolingDown, Some(120)), (Reason::AlreadyStarting, None)]);
+    let listed: Vec<_> = outcome.answers.iter().map(|answer| answer.reason).collect();
+    assert_eq!(listed, [Reason::CoolingDown, Reason::AlreadyStarting]);
+    let wait = outcome.answers[0].retry_after_seconds.expect("it is waited out");
+    assert!((96..=120).contains(&wait), "two minutes, less up to a fifth: {wait}");
 }
 
 #[test]

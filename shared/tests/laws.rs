@@ -72,6 +72,7 @@ fn any_claim() -> impl Strategy<Value = Claim> {
             launched_at,
             open_until: at + seconds(open),
             wake,
+            source: None,
             tries,
             answer,
         },
@@ -86,6 +87,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
         since: retry_at - minutes(15),
         tries,
         retry_at,
+        types: Vec::new(),
     })
 }
 
@@ -111,13 +113,15 @@ fn any_look() -> impl Strategy<Value = Look> {
         proptest::option::of(instant()),
         used(),
         proptest::option::of(instant()),
+        proptest::option::of(instant()),
     )
-        .prop_map(|(state, launched_at, record, demand, wake, used, transition_at)| {
+        .prop_map(|(state, launched_at, record, demand, wake, used, transition_at, drained_since)| {
             look()
                 .with(|look| {
                     look.seen.state = state;
                     (look.seen.launched_at, look.seen.transition_at) = (launched_at, transition_at);
                     (look.record, look.demand, look.wake, look.used) = (record, demand, wake, used);
+                    look.drained_since = drained_since;
                 })
                 .0
         })
@@ -136,7 +140,7 @@ fn nearly_stopped() -> impl Strategy<Value = Look> {
 fn stops_it(action: IdleAction) -> bool {
     match action {
         IdleAction::Stop | IdleAction::ForceStop => true,
-        IdleAction::Keep | IdleAction::Mark => false,
+        IdleAction::Keep | IdleAction::Mark | IdleAction::PutBack => false,
     }
 }
 
@@ -144,7 +148,7 @@ fn shifted(look: &Look, by: TimeDelta) -> Look {
     let mut look = look.clone();
     let move_each = |instants: Vec<&mut Instant>| instants.into_iter().for_each(|at| *at += by);
     move_each(look.seen.launched_at.iter_mut().chain(look.seen.transition_at.iter_mut()).collect());
-    move_each(look.wake.iter_mut().chain([&mut look.now]).collect());
+    move_each(look.wake.iter_mut().chain(look.drained_since.iter_mut()).chain([&mut look.now]).collect());
     if let Ok(used) = look.used.as_mut() {
         move_each(used.last_seen.iter_mut().chain([&mut used.last_possible]).collect());
     }
@@ -179,6 +183,7 @@ proptest! {
         match decide(&look, &Policy::default()).action {
             IdleAction::Stop | IdleAction::Mark => prop_assert_eq!(look.seen.state, NodeState::Running),
             IdleAction::ForceStop => prop_assert_eq!(look.seen.state, NodeState::Stopping),
+            IdleAction::PutBack => prop_assert_eq!(look.seen.state, NodeState::Stopped),
             IdleAction::Keep => {}
         }
     }

@@ -63,7 +63,20 @@ fn make(world: &mut World, call: &Call) -> (Answer, Result<(), String>) {
         | Call::RecordAnswer { .. }
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
-        | Call::MarkPublished { .. } => None,
+        | Call::MarkPublished { .. }
+        | Call::ReadLogs { .. }
+        | Call::ReadHistory { .. }
+        | Call::ReadSamples { .. }
+        | Call::ReadDisks { .. }
+        | Call::ReadBudget { .. }
+        | Call::ReadBudgetNote { .. }
+        | Call::CreateBudget { .. }
+        | Call::SetBudgetAmount { .. }
+        | Call::CreateNotices { .. }
+        | Call::NoteBudget { .. }
+        | Call::SetGate { .. }
+        | Call::Resize { .. }
+        | Call::NoteLaunches { .. } => None,
     };
     let answer = world.answer(call);
     let lost = matches!(answer, Answer::Claim(Ok(Claimed::Lost(_))));

@@ -247,8 +247,68 @@ fn readings() -> Vec<Row> {
     ]
 }
 
+fn drained() -> LookBuilder {
+    idle_look().used_at("11:52").with(|look| look.drained_since = Some(at("11:30")))
+}
+
+/// Drained, with use so near that only the drain speaks for a stop.
+fn draining() -> Vec<Row> {
+    let late = |clock: &str| drained().used_at(clock);
+    let unobserved = |clock: &str| late(clock).with(|look| look.observes_calls = false);
+    vec![
+        Row {
+            action: IdleAction::Mark,
+            ..keeps("drained, quiet for long enough, unmarked", Reason::Draining, drained())
+        },
+        stops("drained and marked", Reason::Drain, drained().marked_at("11:56")),
+        keeps("drained, marked a moment ago", Reason::Draining, drained().marked_at("11:56:01")),
+        Row {
+            action: IdleAction::Mark,
+            ..keeps("drained, marked before the drain", Reason::Draining, drained().marked_at("11:29"))
+        },
+        stops("drained, quiet for seven minutes", Reason::Drain, late("11:53").marked_at("11:55")),
+        keeps("drained, quiet for a second less", Reason::Draining, late("11:53:01").marked_at("11:55")),
+        stops("drained, and woken a minute ago", Reason::Drain, drained().woken_at("11:59").marked_at("11:56")),
+        keeps("drained, with a call", Reason::OpenCall, drained().open_now().marked_at("11:56")),
+        keeps("drained, unknown", Reason::SignalsUnknown, drained().unknown(Unread::Failed).marked_at("11:56")),
+        stops(
+            "drained, calls unobserved, quiet for the idle time",
+            Reason::Drain,
+            unobserved("11:30").marked_at("11:55"),
+        ),
+        keeps(
+            "drained, calls unobserved, quiet for a second less",
+            Reason::Draining,
+            unobserved("11:30:01").marked_at("11:55"),
+        ),
+        keeps("drained, in its boot grace", Reason::BootGrace, drained().launched_at(Some(at("11:51")))),
+    ]
+}
+
+fn types() -> Vec<Row> {
+    let of = |kind: &str| {
+        look().with(|look| {
+            look.types = vec![instance_type("g6.xlarge"), instance_type("g5.xlarge")];
+            look.seen.instance_type = Some(instance_type(kind));
+        })
+    };
+    let back = |name, look| Row { name, reason: Reason::PutBack, action: IdleAction::PutBack, look };
+    vec![
+        back("asleep, of the second type", of("g5.xlarge")),
+        keeps("asleep, of the first type", Reason::Asleep, of("g6.xlarge")),
+        keeps("asleep, of a type that is not on the list", Reason::Asleep, of("g4dn.xlarge")),
+        keeps("asleep, of the second type, and wanted", Reason::Asleep, of("g5.xlarge").woken_at("11:59")),
+        back("asleep, of the second type, its wish over", of("g5.xlarge").woken_at("11:00")),
+        keeps(
+            "asleep, of the second type, a START under way",
+            Reason::Asleep,
+            of("g5.xlarge").claimed(ClaimKind::Start, "11:59:30").answered(ClaimAnswer::Refused),
+        ),
+    ]
+}
+
 fn rows() -> Vec<Row> {
-    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings()]
+    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings(), draining(), types()]
         .into_iter()
         .flatten()
         .collect()

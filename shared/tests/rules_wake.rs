@@ -5,7 +5,7 @@ mod support;
 
 use reveille::decide::wake::{WakeAction, decide};
 use reveille::decide::{Look, Question, Reason};
-use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, NodeState, PoolRecord, Wake, WakeSource};
+use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, Gate, GateKeeper, NodeState, PoolRecord, Wake, WakeSource};
 use reveille::policy::Policy;
 use support::*;
 
@@ -16,9 +16,14 @@ struct Row {
     looks: Vec<LookBuilder>,
     starts: Option<&'static str>,
     reason: Reason,
+    gate: Option<Gate>,
 }
 
 impl Row {
+    fn behind(self, gate: Gate) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
     fn woken_at(self, clock: &'static str) -> Self {
         Self { wake: Some(clock), ..self }
     }
@@ -34,7 +39,7 @@ impl Row {
 
     fn decided(&self) -> (Reason, Option<String>) {
         let looks: Vec<Look> = self.looks.iter().map(|look| look.0.clone()).collect();
-        let mut record = PoolRecord { demand: 2, ..PoolRecord::default() };
+        let mut record = PoolRecord { demand: 2, gate: self.gate.clone(), ..PoolRecord::default() };
         for look in &looks {
             record.nodes.insert(look.seen.id.clone(), look.record.clone());
         }
@@ -47,6 +52,7 @@ impl Row {
         let decision = decide(&looks, &record, target.as_ref(), &Policy::default(), at("12:00"));
         let started = match decision.action {
             WakeAction::Start(id) => Some(id.to_string()),
+            WakeAction::StartAs(id, kind) => Some(format!("{id} as {kind}")),
             WakeAction::Nothing => None,
         };
         (decision.reason, started)
@@ -55,7 +61,7 @@ impl Row {
 
 /// Woken a minute ago.
 fn row(name: &'static str, looks: impl IntoIterator<Item = LookBuilder>, reason: Reason) -> Row {
-    Row { name, wake: Some("11:59"), named: None, looks: looks.into_iter().collect(), starts: None, reason }
+    Row { name, wake: Some("11:59"), named: None, looks: looks.into_iter().collect(), starts: None, reason, gate: None }
 }
 
 fn starts(name: &'static str, node: &'static str, looks: impl IntoIterator<Item = LookBuilder>, reason: Reason) -> Row {
@@ -326,8 +332,54 @@ fn candidates() -> Vec<Row> {
     ]
 }
 
+/// Refused for capacity, with these types tried; the pool allows three.
+fn full(node_id: &str, tried: &[&str]) -> LookBuilder {
+    asleep(node_id).refused(FaultKind::Start, "InsufficientInstanceCapacity", "12:02").with(|look| {
+        look.types = ["g6.xlarge", "g5.xlarge", "g4dn.xlarge"].map(instance_type).to_vec();
+        let fault = look.record.fault.as_mut().expect("a fault");
+        fault.types = tried.iter().map(|kind| instance_type(kind)).collect();
+    })
+}
+
+fn other_types() -> Vec<Row> {
+    use Reason::{CoolingDown, GateClosed, OtherType, StoppingWillStart, Wanted};
+    let quota = full("i-a", &[]).refused(FaultKind::Start, "VcpuLimitExceeded", "12:02");
+    let closed = |until: Option<&str>| Gate {
+        by: GateKeeper::Budget,
+        since: at("11:00"),
+        reason: "spent".to_owned(),
+        until: until.map(at),
+        drain: false,
+    };
+    vec![
+        starts("no capacity, the next type", "i-a as g5.xlarge", [full("i-a", &["g6.xlarge"])], OtherType),
+        starts("two without capacity", "i-a as g4dn.xlarge", [full("i-a", &["g6.xlarge", "g5.xlarge"])], OtherType),
+        row("every type was tried", [full("i-a", &["g6.xlarge", "g5.xlarge", "g4dn.xlarge"])], CoolingDown),
+        starts(
+            "free, and of the second type since a night without capacity",
+            "i-a as g6.xlarge",
+            [full("i-a", &[]).with(|look| {
+                look.record.fault = None;
+                look.seen.instance_type = Some(instance_type("g5.xlarge"));
+            })],
+            Wanted,
+        ),
+        starts("another node comes before another type", "i-b", [full("i-a", &["g6.xlarge"]), asleep("i-b")], Wanted),
+        row("no other type for a quota", [quota], CoolingDown),
+        row(
+            "no other type while it stops",
+            [full("i-a", &["g6.xlarge"]).state(NodeState::Stopping)],
+            StoppingWillStart,
+        ),
+        row("the gate is closed", [asleep("i-a")], GateClosed).behind(closed(None)),
+        row("the gate is closed for a second more", [asleep("i-a")], GateClosed).behind(closed(Some("12:00:01"))),
+        row("the gate is closed before a ready node too", [ready("i-a")], GateClosed).behind(closed(None)),
+        starts("the gate's end has come", "i-a", [asleep("i-a")], Wanted).behind(closed(Some("12:00"))),
+    ]
+}
+
 fn rows() -> Vec<Row> {
-    [wishes(), met(), unresolved(), candidates()].into_iter().flatten().collect()
+    [wishes(), met(), unresolved(), candidates(), other_types()].into_iter().flatten().collect()
 }
 
 #[test]

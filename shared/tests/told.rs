@@ -41,7 +41,7 @@ fn a_ledger_that_cannot_be_read_is_told_once_an_hour() {
     let outcomes = ticks(&mut world, "10:00", "11:55");
     assert!(outcomes.iter().all(|outcome| outcome.blind.is_some()));
     // Two pools are configured, two hours have begun.
-    assert_eq!(told(&world), ["blind"; 4]);
+    assert_eq!(told(&world), ["controller_fault"; 4]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_describe_that_is_forbidden_from_the_first_day_on_is_told() {
     *world.record(&voice()) = Default::default();
     fail_times(&mut world, "describe", "UnauthorizedOperation", 99);
     ticks(&mut world, "10:00", "10:30");
-    assert_eq!(told(&world), ["blind"; 2], "one for each pool in this hour");
+    assert_eq!(told(&world), ["controller_fault"; 2], "one for each pool in this hour");
 }
 
 #[test]

@@ -15,6 +15,7 @@ class Conflict(Exception):
 
 def handle(world: World, request: Request) -> Answer:
     routes = {
+        "budgets": budgets,
         "clock": clock,
         "config": config,
         "calls": calls,
@@ -64,6 +65,14 @@ def config(world: World, method: str, given: Any) -> Any:
             world.life.configure(instance_id, given)
     overrides = {instance_id: life.overrides for instance_id, life in world.life.lives.items() if life.overrides}
     return world.config.values | {"instances": overrides}
+
+
+def budgets(world: World, method: str, given: Any) -> Any:
+    """What billing found out, or everything that is there; AWS's own calls make and change budgets."""
+    if method == "GET":
+        return world.budgets.listed()
+    _only(method, "POST")
+    return world.budgets.set_spend(given)
 
 
 def faults(world: World, method: str, given: Any) -> Any:

@@ -17,18 +17,13 @@ from metrics import (
     in_periods,
     percentile_share,
 )
+from protocols import AwsError
 
 STATUS_CHECK_METRICS = ("StatusCheckFailed", "StatusCheckFailed_Instance", "StatusCheckFailed_System")
+PASSED_CHECK = Aggregate(1.0, 0.0, 0.0, 0.0, [(0.0, 1.0)])  # one for all points: nobody adds to a point
 METRICS_PER_LIST_PAGE = 500
 QUERIES_PER_CALL = 500
 METRICS_PER_PUT = 1000
-
-
-class CloudWatchError(Exception):
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class CloudWatch:
@@ -56,7 +51,7 @@ class CloudWatch:
         """Stores points. AWS refuses namespaces of its own ("AWS/…"); here a test plays those services."""
         data = request.get("MetricData", [])
         if len(data) > METRICS_PER_PUT:
-            raise CloudWatchError("InvalidParameterValue", f"MetricData holds more than {METRICS_PER_PUT} items.")
+            raise AwsError("InvalidParameterValue", f"MetricData holds more than {METRICS_PER_PUT} items.")
         stamped = [self._stamped(datum) for datum in data]
         for datum in stamped:
             self._store.put(request["Namespace"], datum, self._clock.now_ms)
@@ -68,7 +63,7 @@ class CloudWatch:
         at_ms = epoch_ms(datum["Timestamp"])
         age = self._clock.now_ms - at_ms
         if age > 14 * DAY_MS or age < -DAY_MS // 12:
-            raise CloudWatchError(
+            raise AwsError(
                 "InvalidParameterValue",
                 "The parameter MetricData.member.1.Timestamp must specify a time no more than two weeks in the past "
                 "and no more than two hours in the future.",
@@ -81,7 +76,7 @@ class CloudWatch:
         """`override` is a fault: a StatusCode per query id, or for "*"."""
         queries = request.get("MetricDataQueries", [])
         if len(queries) > QUERIES_PER_CALL:
-            raise CloudWatchError("ValidationError", f"MetricDataQueries holds more than {QUERIES_PER_CALL} items.")
+            raise AwsError("ValidationError", f"MetricDataQueries holds more than {QUERIES_PER_CALL} items.")
         start_ms, end_ms = _range(request)
         newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
         results = []
@@ -106,7 +101,7 @@ class CloudWatch:
         self, name: MetricName, start_ms: int, end_ms: int, period: int, unit: str | None
     ) -> list[tuple[int, Aggregate]]:
         if period not in (1, 5, 10, 20, 30) and (period < 60 or period % 60):
-            raise CloudWatchError("ValidationError", f"Period {period} is not 1, 5, 10, 20, 30 or a multiple of 60.")
+            raise AwsError("ValidationError", f"Period {period} is not 1, 5, 10, 20, 30 or a multiple of 60.")
         finest = finest_period_ms(self._clock.now_ms - start_ms)
         start_ms = start_ms // max(finest, MINUTE_MS) * max(finest, MINUTE_MS)
         if period * 1000 % finest:
@@ -122,7 +117,7 @@ class CloudWatch:
         if len(name.dimensions) != 1 or name.dimensions[0][0] != "InstanceId":
             return []
         minutes = self._life.checked_minutes(name.dimensions[0][1], start_ms, end_ms)
-        return [(at_ms, Aggregate(1.0, 0.0, 0.0, 0.0, [(0.0, 1.0)])) for at_ms in minutes]
+        return [(at_ms, PASSED_CHECK) for at_ms in minutes]
 
     # -- GetMetricStatistics
 
@@ -166,7 +161,7 @@ def epoch_ms(value: Any) -> int:
 def _range(request: dict[str, Any]) -> tuple[int, int]:
     start_ms, end_ms = epoch_ms(request["StartTime"]), epoch_ms(request["EndTime"])
     if start_ms >= end_ms:
-        raise CloudWatchError("ValidationError", "The parameter StartTime must be less than the parameter EndTime.")
+        raise AwsError("ValidationError", "The parameter StartTime must be less than the parameter EndTime.")
     return start_ms, end_ms
 
 
@@ -174,7 +169,7 @@ def _offset(token: str | None) -> int:
     if token is None:
         return 0
     if not token.isdigit():
-        raise CloudWatchError("InvalidNextToken", "The NextToken is not valid.")
+        raise AwsError("InvalidNextToken", "The NextToken is not valid.")
     return int(token)
 
 

@@ -17,6 +17,7 @@ from moto.ec2.models.instances import Instance, InstanceState, StateReason
 
 import clock as clocks
 from config import FALLS_BACK_DEFAULTS, INSTANCE_DEFAULTS, INSTANCE_ONLY, Config, refuse_unknown
+from protocols import AwsError
 
 STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 
@@ -59,6 +60,7 @@ class Life:
     overrides: dict[str, Any] = field(default_factory=dict)
     falls_back: dict[str, Any] | None = None
     one_time_spot: bool = False
+    no_capacity: bool = False
     transition: Transition | None = None
     history: list[Moment] = field(default_factory=list)
     launched_ms: int = 0
@@ -94,6 +96,8 @@ class Ec2Life:
             life.instance.lifecycle = "spot" if life.one_time_spot else None
         if "disable_api_stop" in given:
             life.instance.disable_api_stop = given.pop("disable_api_stop")
+        if "no_capacity" in given:
+            life.no_capacity = bool(given.pop("no_capacity"))
         life.overrides.update(given)
 
     def setting(self, life: Life, name: str) -> Any:
@@ -143,7 +147,15 @@ class Ec2Life:
         for instance in instances:
             if instance._state.name not in ("pending", "running", "stopped"):
                 raise incorrect_state(f"The instance '{instance.id}' is not in a state from which it can be started.")
+        for instance in instances:
+            self._refuse_without_capacity(self.lives[instance.id])
         return [(instance, self._start_one(self.lives[instance.id])) for instance in instances]
+
+    def _refuse_without_capacity(self, life: Life) -> None:
+        """Only a stopped instance asks for room: a start of a running one changes nothing."""
+        missing = life.no_capacity or life.instance.instance_type in self.config.values["no_capacity_types"]
+        if missing and life.state == "stopped":
+            raise AwsError("InsufficientInstanceCapacity", "Insufficient capacity.", 500)
 
     def _start_one(self, life: Life) -> InstanceState:
         previous = copy.copy(life.instance._state)

@@ -1,5 +1,6 @@
 """Makes moto's EC2 ask Ec2Life: the methods of moto that are replaced, and nothing else."""
 
+import copy
 from typing import Any
 
 from moto.core.responses import ActionResult
@@ -8,6 +9,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.responses.instances import InstanceResponse
 
+import ec2_attached
 from ec2_life import Ec2Life, incorrect_state
 
 FIRST_PAGE_TOKEN = "local-aws-after-empty-page"
@@ -24,6 +26,7 @@ def install(life: Ec2Life) -> None:
     _replace_describe_instances(life)
     _replace_status_checks(life)
     _replace_modify_attribute()
+    ec2_attached.install()
 
 
 def _replace_run(life: Ec2Life) -> None:
@@ -87,9 +90,16 @@ def _replace_terminate(life: Ec2Life) -> None:
                 raise OperationNotPermitted4(instance.id)
             if instance.disable_api_stop is True:  # stop protection also blocks terminate
                 raise OperationDisableApiStopNotPermitted(instance.id)
-        return _changes("TerminatingInstances", life.terminate(instances, Instance.terminate))
+        return _changes("TerminatingInstances", life.terminate(instances, _tear_down))
 
     InstanceResponse.terminate_instances = terminate
+
+
+def _tear_down(instance: Instance) -> None:
+    # moto writes "terminated" into the state, which the history of the instance shows to stale calls.
+    instance._state = copy.copy(instance._state)
+    ec2_attached.free_elastic_addresses(instance)
+    instance.terminate()
 
 
 def _replace_reboot() -> None:

@@ -29,6 +29,7 @@ STATUS_OF_CODE = {
     "InternalServerError": 500,
     "InternalFailure": 500,
     "ServiceUnavailable": 503,
+    "ServiceUnavailableException": 500,
     "Unavailable": 503,
 }
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from moto.core.responses import BaseResponse
@@ -11,8 +12,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 
 import admin
 import cbor
-from cloudwatch import CloudWatchError
-from protocols import Answer, Call, LostAnswer, Request, error_answer, identify, not_implemented
+from protocols import Answer, AwsError, Call, LostAnswer, Request, error_answer, identify, not_implemented
 from world import World
 
 
@@ -73,8 +73,8 @@ class Gateway:
         name = f"{call.service} {call.action}"
         try:
             answer = self._dispatch(request, call, fault)
-        except CloudWatchError as error:
-            return error_answer(call.protocol, 400, error.code, error.message)
+        except AwsError as error:
+            return error_answer(call.protocol, error.status, error.code, error.message)
         except Exception as error:  # moto lacks it or trips over it: say so in the call's protocol
             return not_implemented(call.protocol, f"{name}: {type(error).__name__}: {error}")
         if answer.status >= 400 and answer.content_type.startswith("text/html"):
@@ -82,6 +82,8 @@ class Gateway:
         return answer
 
     def _dispatch(self, request: Request, call: Call, fault: dict[str, Any] | None) -> Answer:
+        if call.service == "budgets":
+            return _answer_json(self._world.budgets.operation(call.action), request)
         if call.service != "cloudwatch":
             return self._ask_moto(request)
         if operation := self._world.cloudwatch.operation(call.action):
@@ -163,3 +165,7 @@ class Gateway:
             if name not in ("content-type", "content-length"):
                 environ["HTTP_" + name.upper().replace("-", "_")] = value
         return environ
+
+
+def _answer_json(operation: Callable[..., dict[str, Any]], request: Request) -> Answer:
+    return Answer(200, json.dumps(operation(json.loads(request.body))).encode(), "application/x-amz-json-1.1")

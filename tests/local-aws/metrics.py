@@ -130,7 +130,9 @@ def in_periods(points: Iterable[tuple[int, Aggregate]], start_ms: int, period_ms
     periods: dict[int, Aggregate] = {}
     for at_ms, aggregate in points:
         begin = start_ms + (at_ms - start_ms) // period_ms * period_ms
-        periods.setdefault(begin, Aggregate()).add(aggregate)
+        if begin not in periods:  # setdefault would make an aggregate for each point
+            periods[begin] = Aggregate()
+        periods[begin].add(aggregate)
     return sorted(periods.items())
 
 

@@ -60,6 +60,16 @@ class Call:
         return found.group(0) if found else None
 
 
+class AwsError(Exception):
+    """A refusal in AWS's words, from a part that is not moto's."""
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
 class LostAnswer(Exception):
     """The connection closes without an answer."""
 
@@ -99,7 +109,8 @@ def error_answer(protocol: str, status: int, code: str, message: str) -> Answer:
         error = f"<Type>{fault}</Type><Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
         body = f"<ErrorResponse><Error>{error}</Error><RequestId>local-aws</RequestId></ErrorResponse>"
         return Answer(status, body.encode(), "text/xml")
-    body = json.dumps({"__type": code, "message": message}).encode()
+    # Both spellings: DynamoDB's model has "message", that of Budgets "Message".
+    body = json.dumps({"__type": code, "message": message, "Message": message}).encode()
     return Answer(status, body, "application/x-amz-json-1.0", {"x-amzn-ErrorType": code})
 
 

@@ -44,14 +44,16 @@ class LocalAws:
         self.process.stdout.close()
         return status
 
-    def client(self, service, retries=0):
+    def client(self, service, retries=0, region=REGION, **settings):
         return boto3.client(
             service,
             endpoint_url=self.url,
-            region_name=REGION,
+            region_name=region,
             aws_access_key_id="test",
             aws_secret_access_key="test",
-            config=botocore.config.Config(retries={"total_max_attempts": retries + 1}, max_pool_connections=50),
+            config=botocore.config.Config(
+                retries={"total_max_attempts": retries + 1}, max_pool_connections=50, **settings
+            ),
         )
 
     def admin(self, method, call, value=None):
@@ -232,6 +234,14 @@ class LifeCycle(Ec2Case):
         self.assertEqual("g5.2xlarge", self.described(node)["InstanceType"])
         unknown = {"InstanceId": node, "InstanceType": {"Value": "g5.tiny"}}
         self.assert_refused("InvalidInstanceAttributeValue", self.ec2.modify_instance_attribute, **unknown)
+        self.ec2.modify_instance_attribute(InstanceId=node, Attribute="instanceType", Value="g6.xlarge")
+        self.assertEqual("g6.xlarge", self.described(node)["InstanceType"])
+        self.start(node)
+        for seconds in (0, 20):  # pending, then running
+            aws.advance(seconds)
+            response = self.assert_refused("IncorrectInstanceState", self.ec2.modify_instance_attribute, **change)
+            message = f"The instance '{node}' is not in the 'stopped' state."
+            self.assertEqual(message, response["Error"]["Message"])
 
     def test_dry_run_changes_nothing(self):
         node = self.launch_stopped()
@@ -327,6 +337,165 @@ class Legality(Ec2Case):
             self.assert_refused("UnsupportedOperation", self.ec2.stop_instances, InstanceIds=[node])
         options = {"MarketType": "spot", "SpotOptions": {"SpotInstanceType": "persistent"}}
         self.stop(self.launch(InstanceMarketOptions=options))
+
+
+class Capacity(Ec2Case):
+    def assert_no_capacity(self, *nodes):
+        response = self.assert_refused(
+            "InsufficientInstanceCapacity", self.ec2.start_instances, InstanceIds=list(nodes)
+        )
+        self.assertEqual(500, response["ResponseMetadata"]["HTTPStatusCode"])
+
+    def test_can_be_missing_for_a_type(self):
+        node, other = self.launch_stopped(), self.launch_stopped()
+        self.ec2.modify_instance_attribute(InstanceId=other, InstanceType={"Value": "g6.xlarge"})
+        aws.config(no_capacity_types=["g6.xlarge", "g6.2xlarge"])
+        self.assert_no_capacity(other)
+        self.assert_no_capacity(node, other)
+        self.assertEqual(["stopped", "stopped"], [self.state(node), self.state(other)])
+        self.ec2.modify_instance_attribute(InstanceId=other, InstanceType={"Value": "g5.2xlarge"})
+        self.start(node, other)
+        self.assertEqual(["pending", "pending"], [self.state(node), self.state(other)])
+
+    def test_comes_back_with_an_empty_list(self):
+        node = self.launch_stopped()
+        aws.config(no_capacity_types=["g5.xlarge"])
+        self.assert_no_capacity(node)
+        aws.config(no_capacity_types=[])
+        self.start(node)
+        self.assertEqual("pending", self.state(node))
+
+    def test_can_be_missing_for_one_instance(self):
+        node, other = self.launch_stopped(), self.launch_stopped()
+        aws.config(instance=node, no_capacity=True)
+        self.assert_no_capacity(node)
+        self.start(other)
+        aws.config(instance=node, no_capacity=False)
+        self.start(node)
+        self.assertEqual(["pending", "pending"], [self.state(node), self.state(other)])
+
+    def test_a_running_instance_needs_none(self):
+        node = self.launch()
+        aws.config(no_capacity_types=["g5.xlarge"])
+        self.assertEqual("running", self.start(node)[0]["CurrentState"]["Name"])
+
+    def test_types_are_a_list(self):
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            aws.config(no_capacity_types="g6.xlarge")
+        caught.exception.close()
+        self.assertEqual(400, caught.exception.code)
+
+
+class Disks(Ec2Case):
+    def disks(self, node):
+        """The node's volumes by device, looked up by their ids."""
+        attached = self.described(node)["BlockDeviceMappings"]
+        ids = {mapping["DeviceName"]: mapping["Ebs"]["VolumeId"] for mapping in attached}
+        found = {one["VolumeId"]: one for one in self.ec2.describe_volumes(VolumeIds=list(ids.values()))["Volumes"]}
+        return {device: found[volume_id] for device, volume_id in ids.items()}
+
+    def test_are_what_run_instances_asks_for(self):
+        aws.advance(60)
+        fast = {"VolumeType": "gp3", "VolumeSize": 100, "Iops": 4000, "Throughput": 250}
+        mappings = [
+            {"DeviceName": "/dev/xvda", "Ebs": fast},
+            {"DeviceName": "/dev/sdf", "Ebs": {"VolumeType": "gp3", "VolumeSize": 200}},
+            {"DeviceName": "/dev/sdg", "Ebs": {"VolumeSize": 50}},
+            {"DeviceName": "/dev/sdh", "Ebs": {"VolumeType": "io2", "VolumeSize": 10, "Iops": 500}},
+        ]
+        disks = self.disks(self.launch(BlockDeviceMappings=mappings))
+        names = ("VolumeType", "Size", "Iops", "Throughput")
+        seen = {device: tuple(disk.get(name) for name in names) for device, disk in disks.items()}
+        expected = {
+            "/dev/xvda": ("gp3", 100, 4000, 250),
+            "/dev/sdf": ("gp3", 200, 3000, 125),
+            "/dev/sdg": ("gp2", 50, 150, None),
+            "/dev/sdh": ("io2", 10, 500, None),
+        }
+        self.assertEqual(expected, seen)
+        self.assertEqual({START + MINUTE}, {disk["CreateTime"] for disk in disks.values()})
+
+    def test_are_what_a_launch_template_asks_for(self):
+        mapping = {"DeviceName": "/dev/xvda", "Ebs": {"VolumeType": "gp3", "VolumeSize": 80, "Iops": 5000}}
+        data = {"ImageId": "ami-0abcdef12", "BlockDeviceMappings": [mapping]}
+        self.ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)
+        disk = self.disks(self.launch(LaunchTemplate={"LaunchTemplateName": "node"}))["/dev/xvda"]
+        self.assertEqual((80, 5000, 125), (disk["Size"], disk["Iops"], disk["Throughput"]))
+
+    def test_stay_while_stopped(self):
+        mapping = {"DeviceName": "/dev/xvda", "Ebs": {"VolumeType": "gp3", "VolumeSize": 100}}
+        node = self.launch(BlockDeviceMappings=[mapping])
+        before = self.disks(node)
+        self.stop(node)
+        aws.advance(40)
+        self.assertEqual(before, self.disks(node))
+
+    def test_an_unknown_id_is_an_error(self):
+        self.assert_refused("InvalidVolume.NotFound", self.ec2.describe_volumes, VolumeIds=["vol-0123456789abcdef0"])
+
+
+class Addresses(Ec2Case):
+    def association(self, node):
+        """PublicIpAddress and what the network interface says of it, None for nothing."""
+        described = self.described(node)
+        found = described["NetworkInterfaces"][0].get("Association", {})
+        self.assertEqual(described.get("PublicIpAddress"), found.get("PublicIp"))
+        return (found["PublicIp"], found["IpOwnerId"]) if found else None
+
+    def give_elastic(self, node):
+        address = self.ec2.allocate_address(Domain="vpc")
+        self.ec2.associate_address(InstanceId=node, AllocationId=address["AllocationId"])
+        return address["PublicIp"]
+
+    def test_an_automatic_one_belongs_to_amazon_and_goes_with_a_stop(self):
+        node = self.launch()
+        address, owner = self.association(node)
+        self.assertEqual("amazon", owner)
+        self.stop(node)
+        self.assertIsNone(self.association(node))
+        aws.advance(40)
+        self.assertIsNone(self.association(node))
+        self.assertNotIn("Association", self.described(node)["NetworkInterfaces"][0])
+        self.start(node)
+        aws.advance(20)
+        self.assertEqual("amazon", self.association(node)[1])
+        self.assertNotEqual(address, self.association(node)[0])
+
+    def test_an_elastic_one_belongs_to_the_account_and_stays(self):
+        node = self.launch()
+        address = self.give_elastic(node)
+        self.assertFalse(address.startswith("127."))
+        expected = (address, "123456789012")
+        self.assertEqual(expected, self.association(node))
+        self.stop(node)
+        aws.advance(40)
+        self.assertEqual(expected, self.association(node))
+        self.start(node)
+        aws.advance(20)
+        self.assertEqual(expected, self.association(node))
+        self.assertEqual(node, self.ec2.describe_addresses(PublicIps=[address])["Addresses"][0]["InstanceId"])
+
+    def test_an_elastic_one_can_be_given_to_a_stopped_node(self):
+        node = self.launch_stopped()
+        address = self.give_elastic(node)
+        self.start(node)
+        aws.advance(20)
+        self.assertEqual((address, "123456789012"), self.association(node))
+
+    def test_an_automatic_one_comes_back_after_the_elastic_one(self):
+        node = self.launch()
+        address = self.give_elastic(node)
+        self.ec2.disassociate_address(PublicIp=address)
+        self.assertEqual("amazon", self.association(node)[1])
+        self.assertNotEqual(address, self.association(node)[0])
+
+    def test_an_elastic_one_outlives_its_node(self):
+        node = self.launch()
+        address = self.give_elastic(node)
+        self.ec2.terminate_instances(InstanceIds=[node])
+        self.assertIsNone(self.association(node))
+        found = self.ec2.describe_addresses(PublicIps=[address])["Addresses"][0]
+        self.assertFalse(found.get("AssociationId"))
 
 
 class DescribeInstances(Ec2Case):
@@ -612,6 +781,45 @@ class StatusCheckMetrics(Ec2Case):
         aws.advance(180)
         self.assertEqual([START + 2 * MINUTE, START + 3 * MINUTE, START + 4 * MINUTE], self.points(node)["Timestamps"])
 
+    def in_fives(self, node, days=2):
+        """Minutes after START of each five-minute period with points, and its count."""
+        found = self.points(node, period=300, last=days * 1440)
+        return {(at - START) // MINUTE: count for at, count in zip(found["Timestamps"], found["Values"], strict=True)}
+
+    def test_five_minute_counts_over_two_days(self):
+        node = self.launch(running=False)
+        aws.advance(10 * 3600 + 120)  # checked from 00:01, stopped at 10:02
+        self.stop(node)
+        aws.advance(20 * 3600)
+        self.start(node)  # at 30:02, checked from 30:03
+        aws.advance(3600)
+        self.ec2.terminate_instances(InstanceIds=[node])  # at 31:02
+        first = {0: 4.0} | {minute: 5.0 for minute in range(5, 600, 5)} | {600: 2.0}
+        second = {1800: 2.0} | {minute: 5.0 for minute in range(1805, 1860, 5)} | {1860: 2.0}
+        self.assertEqual(first | second, self.in_fives(node))
+        aws.advance(3600)
+        self.assertEqual("terminated", self.state(node))
+        self.assertEqual(first | second, self.in_fives(node))
+
+    def test_a_start_that_falls_back_has_no_points(self):
+        node = self.launch_stopped()
+        aws.config(instance=node, falls_back={"after_seconds": 5})
+        self.start(node)
+        aws.advance(3600)
+        self.assertEqual({}, self.in_fives(node))
+
+    def test_two_days_of_ten_nodes_are_fast(self):
+        nodes = [self.launch(running=False) for _ in range(10)]
+        aws.advance(2 * 86400)
+        named = [("StatusCheckFailed", "AWS/EC2", [("InstanceId", node)], "SampleCount", 300) for node in nodes]
+        queries = [query(f"q{index}", *parts) for index, parts in enumerate(named)]
+        began = time.perf_counter()
+        asked = {"MetricDataQueries": queries, "StartTime": START, "EndTime": START + 2880 * MINUTE}
+        results = cbor_call("GetMetricData", **asked)[2]["MetricDataResults"]
+        self.assertLess(time.perf_counter() - began, 1)
+        # Each minute but the one before the first check.
+        self.assertEqual([2879.0] * 10, [sum(one["Values"]) for one in results])
+
 
 def cbor_call(action, *, zipped=False, **parameters):
     """A CloudWatch call as the Rust SDK makes it: (status, headers, answer or decoded error)."""
@@ -746,6 +954,14 @@ class Faults(Ec2Case):
         present = self.described(node)
         restarted = START + datetime.timedelta(seconds=80)
         self.assertEqual(("running", restarted), (present["State"]["Name"], present["LaunchTime"]))
+
+    def test_a_stale_answer_shows_a_terminated_node_as_it_was(self):
+        node = self.launch()
+        aws.advance(60)
+        self.ec2.terminate_instances(InstanceIds=[node])
+        aws.advance(10)
+        aws.fault(action="DescribeInstances", stale_ms=15_000)
+        self.assertEqual(["running", "shutting-down"], [self.state(node), self.state(node)])
 
     def test_a_misspelt_fault_is_refused(self):
         with self.assertRaises(urllib.error.HTTPError) as caught:

@@ -8,6 +8,8 @@ import moto.sqs.models
 from moto.moto_api._internal.models import moto_api_backend
 
 import ec2_moto
+import log_events
+from budgets import Budgets
 from clock import VirtualClock, give_clock_to_moto
 from cloudwatch import CloudWatch
 from config import GLOBAL_DEFAULTS, Config
@@ -23,11 +25,13 @@ class World:
         self.config = Config()
         self.life = Ec2Life(self.clock, self.config)
         self.cloudwatch = CloudWatch(self.clock, self.config, self.life)
+        self.budgets = Budgets(self.clock)
         self.faults = Faults()
         self.calls: list[dict[str, Any]] = []
         self.published: list[dict[str, Any]] = []
         give_clock_to_moto(self.clock)
         ec2_moto.install(self.life)
+        log_events.install(self.clock, self.config)
         self._record_published()
         _answer_long_polls_at_once()
 
@@ -37,6 +41,7 @@ class World:
         self.life.lives.clear()
         self.life.events.clear()
         self.cloudwatch.reset()
+        self.budgets.reset()
         self.faults.clear()
         self.calls.clear()
         self.published.clear()

@@ -153,6 +153,17 @@ impl LocalAws {
         self.ask::<Value>(Method::DELETE, "calls", None).await;
     }
 
+    /// Sets what AWS shows as spent and forecast of a budget, in dollars: billing lags, and a test plays how.
+    pub async fn bill(&self, account: &str, name: &str, actual: &str, forecast: Option<&str>) {
+        let figures = json!({"account": account, "name": name, "actual": actual, "forecast": forecast});
+        self.ask::<Value>(Method::POST, "budgets", Some(figures)).await;
+    }
+
+    /// Gives every AWS budget with its notifications.
+    pub async fn budgets(&self) -> Vec<Value> {
+        self.ask(Method::GET, "budgets", None).await
+    }
+
     /// Gives the messages published since the start or the last reset.
     pub async fn published(&self) -> Vec<Published> {
         self.ask(Method::GET, "published", None).await

@@ -7,7 +7,9 @@ use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
 use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
 use aws_sdk_ec2::config::Credentials;
-use aws_sdk_ec2::types::{InstanceType, ResourceType, Tag, TagSpecification};
+use aws_sdk_ec2::types::{
+    BlockDeviceMapping, EbsBlockDevice, InstanceType, ResourceType, Tag, TagSpecification, VolumeType,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
@@ -26,7 +28,10 @@ pub const TABLE: &str = "reveille-ledger";
 pub const LOG_GROUP: &str = "/app/front";
 /// The load balancer in the metrics' dimensions.
 pub const LOAD_BALANCER: &str = "app/voice/0123456789abcdef";
-const REGION: &str = "eu-central-1";
+const REGION: &str = "us-east-1";
+
+/// The stage's budget: more than any test spends unless it wants to.
+pub const BUDGET: &str = r#"{"amount": 1000, "currency": "USD", "mail": ["ops@example.com"]}"#;
 
 /// Anything that goes wrong while the stage is set.
 pub type StageResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -40,6 +45,10 @@ pub struct Stage {
     pub wake: Arc<Function>,
     /// The idle check.
     pub idle: Function,
+    /// The uptime alarm.
+    pub uptime: Function,
+    /// The budget guard.
+    pub budget: Function,
     /// The variables both functions have.
     pub vars: BTreeMap<String, String>,
     /// What seeds the local AWS, and an executor's clients in tests.
@@ -65,14 +74,21 @@ pub fn binary(name: &str) -> io::Result<PathBuf> {
 
 /// The `REVEILLE_POOLS` of the stage: pool `voice`, seen through a load balancer, woken by `/app/front`.
 pub fn voice_pools() -> Value {
-    let alive = json!({"namespace": "AWS/ApplicationELB", "metric": "HealthyHostCount", "dimensions": {"LoadBalancer": LOAD_BALANCER}});
-    let signal = |metric: &str| json!({"namespace": "AWS/ApplicationELB", "metric": metric, "dimensions": {"LoadBalancer": LOAD_BALANCER}, "alive": alive});
-    json!({"voice": {
-        "requests": [signal("RequestCount")],
-        "open": [signal("ActiveConnectionCount")],
-        "log_groups": [LOG_GROUP],
-        "wake": {"paths": ["/v1/calls"]},
-    }})
+    let mut voice = pool_behind(LOAD_BALANCER);
+    voice["log_groups"] = json!([LOG_GROUP]);
+    voice["wake"] = json!({"paths": ["/v1/calls"]});
+    json!({"voice": voice})
+}
+
+/// A pool whose requests and open calls are seen through this load balancer.
+pub fn pool_behind(load_balancer: &str) -> Value {
+    let metric = |name: &str| json!({"namespace": "AWS/ApplicationELB", "metric": name, "dimensions": {"LoadBalancer": load_balancer}});
+    let signal = |name: &str| {
+        let mut signal = metric(name);
+        signal["alive"] = metric("HealthyHostCount");
+        signal
+    };
+    json!({"requests": [signal("RequestCount")], "open": [signal("ActiveConnectionCount")]})
 }
 
 impl Stage {
@@ -101,11 +117,34 @@ impl Stage {
             ("REVEILLE_POOLS".to_owned(), pools.to_string()),
             ("REVEILLE_TABLE".to_owned(), TABLE.to_owned()),
             ("REVEILLE_ALERT_TOPIC_ARN".to_owned(), topic_arn),
+            ("REVEILLE_BUDGET".to_owned(), BUDGET.to_owned()),
         ]);
         vars.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let wake = Arc::new(function("wake", &vars, 16)?);
         let idle = function("idle-check", &vars, 2)?;
-        Ok(Self { aws, wake, idle, vars, sdk })
+        let uptime = function("uptime-alarm", &vars, 1)?;
+        let budget = function("budget-guard", &vars, 1)?;
+        Ok(Self { aws, wake, idle, uptime, budget, vars, sdk })
+    }
+
+    /// A function of its own with further variables; an empty value takes one away.
+    ///
+    /// # Errors
+    /// It is not built.
+    pub fn function_with(&self, name: &str, more: &[(&str, &str)]) -> io::Result<Function> {
+        let mut vars = self.vars.clone();
+        vars.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        function(name, &vars, 1)
+    }
+
+    /// Deploys the budget guard anew with another budget.
+    ///
+    /// # Errors
+    /// It is not built.
+    pub fn give_budget(&mut self, budget: &str) -> io::Result<()> {
+        self.vars.insert("REVEILLE_BUDGET".to_owned(), budget.to_owned());
+        self.budget = self.function_with("budget-guard", &[])?;
+        Ok(())
     }
 
     /// Makes it an empty account again, at the time it began with, and clears away what the async runtime of an earlier
@@ -142,6 +181,7 @@ impl Stage {
             .run_instances()
             .image_id("ami-12c6146b")
             .instance_type(InstanceType::G6Xlarge)
+            .block_device_mappings(root_volume())
             .min_count(1)
             .max_count(1)
             .tag_specifications(tags)
@@ -198,7 +238,15 @@ impl Stage {
     /// # Errors
     /// The local AWS refused.
     pub async fn put_points(&self, points: &[(&str, DateTime<Utc>, f64)]) -> StageResult<()> {
-        let dimension = Dimension::builder().name("LoadBalancer").value(LOAD_BALANCER).build();
+        self.put_points_of(LOAD_BALANCER, points).await
+    }
+
+    /// Points of another load balancer.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub async fn put_points_of(&self, balancer: &str, points: &[(&str, DateTime<Utc>, f64)]) -> StageResult<()> {
+        let dimension = Dimension::builder().name("LoadBalancer").value(balancer).build();
         let data = points.iter().map(|(metric, at, value)| {
             MetricDatum::builder()
                 .metric_name(*metric)
@@ -235,6 +283,16 @@ impl Stage {
     /// One scheduled run of the idle check.
     pub async fn tick(&self) -> Invocation {
         self.idle.invoke(&json!({"version": "0", "id": "e-1", "detail-type": "Scheduled Event", "source": "aws.events", "detail": {}})).await
+    }
+
+    /// One scheduled run of the uptime alarm.
+    pub async fn look_at_uptime(&self) -> Invocation {
+        self.uptime.invoke(&json!({})).await
+    }
+
+    /// One scheduled run of the budget guard.
+    pub async fn look_at_budget(&self) -> Invocation {
+        self.budget.invoke(&json!({})).await
     }
 
     /// `POST /wake` with this body; the status and the answer.
@@ -286,6 +344,12 @@ pub fn log_batch(group: &str, events: &[Value]) -> Value {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(batch.to_string().as_bytes()).expect("writing to memory cannot fail");
     json!({"awslogs": {"data": STANDARD.encode(gzip.finish().expect("writing to memory cannot fail"))}})
+}
+
+/// What a GPU node starts faster from than from gp3's free 3,000 operations and 125 MiB a second.
+fn root_volume() -> BlockDeviceMapping {
+    let volume = EbsBlockDevice::builder().volume_type(VolumeType::Gp3).volume_size(100).iops(4000).throughput(250);
+    BlockDeviceMapping::builder().device_name("/dev/sda1").ebs(volume.build()).build()
 }
 
 async fn sdk_config(endpoint: &str) -> SdkConfig {

@@ -2,18 +2,17 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille_tests::demo::{self, trace};
-use reveille_tests::stage::{Stage, root};
+use reveille_tests::stage::root;
 
 #[tokio::test]
 async fn the_day_of_the_demo_shows_all_it_has_to_show() {
     let midnight: DateTime<Utc> = "2026-11-30T00:00:00Z".parse().unwrap();
     let to = midnight + TimeDelta::days(1);
-    let stage = Stage::open(midnight - TimeDelta::minutes(4)).await.unwrap();
-    let node = stage.add_node("gpu-1", "voice", false).await.unwrap();
+    let (stage, nodes) = demo::open(midnight).await.unwrap();
     // Another day of the trace than the demo's, so that the checks do not hold by one lucky seed.
     let arrivals = trace::arrivals(&root(), 6, 20.0, midnight, 3).unwrap();
     let noise = trace::noise(&root()).unwrap();
-    let log = demo::run(&stage, &node, arrivals, &noise, to, &mut |_| {}).await.unwrap();
+    let log = demo::run(&stage, &nodes, arrivals, &noise, to, &mut |_| {}).await.unwrap();
     for check in log.checks(midnight, to) {
         assert!(check.ok, "{}: {}", check.name, check.detail);
     }
@@ -31,6 +30,12 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
         "alert",
         "refused",
         "person",
+        "launched",
+        "ended",
+        "gate_closed",
+        "gate_opened",
+        "budget_repaired",
+        "sees_again",
     ];
     for event in &log.events {
         assert!(words.contains(&event.event.as_str()), "{event:?}");

@@ -83,8 +83,8 @@ fn source(batch: &Batch) -> Option<WakeSource> {
     }
 }
 
-/// One line a batch, with counts and without the lines themselves; fields are nested, so that no reader takes this line
-/// for a request (field case 35).
+/// One line a batch, with counts and one sample of what could not be read, without queries and secrets; fields are nested,
+/// so that no reader takes this line for a request (field case 35).
 fn note(batch: &Batch, now: chrono::DateTime<chrono::Utc>) {
     let noise: serde_json::Map<String, Value> =
         batch.counts.noise.iter().map(|(reason, count)| (reason.as_str().to_owned(), json!(count))).collect();
@@ -101,6 +101,7 @@ fn note(batch: &Batch, now: chrono::DateTime<chrono::Utc>) {
         "lines": batch.counts.read,
         "noise": noise,
         "unread": batch.counts.unread,
+        "unread_sample": batch.unread_sample,
         "late": batch.counts.late,
     }});
     println!("{line}");

@@ -132,6 +132,8 @@ fn told(answer: &PoolAnswer) -> Value {
         "retry_after_seconds": retry,
         "fault": answer.fault_code,
         "fault_since": answer.fault_since,
+        "gate": answer.gate_reason,
+        "gate_until": answer.gate_until,
     });
     reply(status, "application/json", retry, &without_nulls(body))
 }
@@ -143,12 +145,26 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         Reason::AlreadyStarting => (202, "starting", Some(5)),
         Reason::StoppingWillStart => (202, "stopping_will_start", Some(10)),
         // A status look at a node that is wanted and that the next run starts.
-        Reason::Wanted | Reason::StartUnresolved | Reason::StopUnresolved => (202, "will_start", Some(5)),
+        Reason::Wanted | Reason::OtherType | Reason::StartUnresolved | Reason::StopUnresolved => {
+            (202, "will_start", Some(5))
+        }
         Reason::CoolingDown => (503, "no_capacity_or_fault", answer.retry_after_seconds.or(Some(60))),
         Reason::NoNode => (503, "no_node", Some(300)),
         Reason::NotWanted => (503, "asleep", None),
-        // The answers of the idle question never reach a caller.
+        Reason::GateClosed => (403, "gate_closed", answer.retry_after_seconds),
+        // The answers of the other questions never reach a caller.
         Reason::Terminated
+        | Reason::PutBack
+        | Reason::Drain
+        | Reason::Draining
+        | Reason::UptimeUnknown
+        | Reason::UptimeOver
+        | Reason::UptimeWithin
+        | Reason::GateHeldByPerson
+        | Reason::GateOpens
+        | Reason::BudgetWithin
+        | Reason::GateStaysClosed
+        | Reason::GateCloses
         | Reason::Asleep
         | Reason::StillPending
         | Reason::HangsInStopping

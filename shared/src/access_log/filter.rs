@@ -1,7 +1,10 @@
 //! Decides whether a request wakes a node.
 
 use super::RequestLine;
+use super::reader::{FIELD_KEYS, Reader, format_names};
+use chrono::TimeDelta;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// Methods of calls. HEAD and OPTIONS only ask whether somebody is there (field case 21).
@@ -11,6 +14,14 @@ const NEVER_A_CALL: [&str; 2] = ["HEAD", "OPTIONS"];
 /// 101 opens a stream; 499 is a caller who gave up waiting; 502-504 is what a front answers for a sleeping node. Other
 /// 4xx are strangers at the door (field case 20): a node they could wake runs all day.
 const DEFAULT_STATUSES: [&str; 4] = ["101", "200-299", "499", "502-504"];
+
+/// Statuses of a caller who was served: only a call that ended well is no reason to start a node.
+const SERVED: [RangeInclusive<u16>; 2] = [101..=101, 200..=299];
+
+/// From here on a request that was served is a call that ended, in seconds. A node takes minutes to start, so a request
+/// that took 10 s and was answered found one that ran.
+const DEFAULT_LONG_CALL_SECONDS: i64 = 10;
+const LONG_CALL_SECONDS: RangeInclusive<i64> = 1..=3600;
 
 /// What probes call themselves, in small letters. A part of a name is enough.
 #[rustfmt::skip]
@@ -44,7 +55,7 @@ const CRAWLERS: [&str; 28] = [
 /// ```json
 /// {"paths": ["/v1/"], "methods": ["GET", "POST"], "statuses": ["200-299", "499"], "ignore_agents": ["acme-probe"]}
 /// ```
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilterSpec {
     /// Beginnings of paths that are calls; one at least, each with a leading `/`. Compared as they are: `/v1` also takes
@@ -59,6 +70,19 @@ pub struct FilterSpec {
     /// Parts of the names of user agents that are not calls, in any case; added to those that are known.
     #[serde(default)]
     pub ignore_agents: Vec<String>,
+    /// From this many seconds on a request that was served (101, 2xx) is a call that ended, not one that wants a node;
+    /// 1 to 3600, default 10. It counts as use all the same.
+    #[serde(default)]
+    pub long_call_seconds: Option<i64>,
+    /// The only format that is read: `auto` (default: each that is recognised), `combined`, `common`, `alb`, `json`,
+    /// `apigateway` or `caddy`.
+    #[serde(default)]
+    pub format: Option<String>,
+    /// Names under which a JSON line has its parts: `method`, `path`, `status`, `agent`, `time`, `request` (a request
+    /// line), and one of `duration_seconds`, `duration_ms`, `duration_us`, `duration_ns`. Exact names, with dots for
+    /// nested objects. A part that is absent under its name is recognised as without.
+    #[serde(default)]
+    pub fields: BTreeMap<String, String>,
 }
 
 /// What is wrong with a [`FilterSpec`].
@@ -94,15 +118,54 @@ pub enum FilterFault {
         /// The entry as written.
         value: String,
     },
+    /// A length of 0 or less, or of over an hour.
+    #[error("long_call_seconds: {value} is not from 1 to 3600")]
+    LongCall {
+        /// The number as written.
+        value: i64,
+    },
+    /// No format that is known.
+    #[error("format: {value:?} is not one of {}", format_names())]
+    Format {
+        /// The format as written.
+        value: String,
+    },
+    /// A part of a request that is not read.
+    #[error("fields: {key:?} is not one of {}", FIELD_KEYS.join(", "))]
+    UnknownField {
+        /// The key as written.
+        key: String,
+    },
+    /// An empty name, or an empty part between dots.
+    #[error("fields.{key}: {value:?} is not the name of a field")]
+    FieldName {
+        /// Key of `fields`.
+        key: String,
+        /// The name as written.
+        value: String,
+    },
+    /// One duration in two units.
+    #[error("fields.{other}: fields.{one} names the duration already")]
+    TwoDurations {
+        /// Key of `fields`.
+        one: String,
+        /// Another key of `fields`.
+        other: String,
+    },
+    /// Names of JSON fields for a format that has none.
+    #[error("fields: only JSON lines have named fields, and format says that no JSON is read")]
+    FieldsWithoutJson,
 }
 
-/// Says which requests wake a node. A value of this type is valid.
+/// Reads the lines of one log and says which requests wake a node. A value of this type is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     paths: Vec<String>,
     methods: Vec<String>,
     statuses: Vec<RangeInclusive<u16>>,
     ignore_agents: Vec<String>,
+    long_call: TimeDelta,
+    reader: Reader,
 }
 
 /// What a request means for the node.
@@ -129,6 +192,9 @@ pub enum NoiseReason {
     Path,
     /// The status is not one of `statuses`, or none was written.
     Status,
+    /// A call of `long_call_seconds` or more that was served: whoever made it is gone. It was use, from its start to its
+    /// end.
+    EndedCall,
 }
 
 impl NoiseReason {
@@ -141,6 +207,7 @@ impl NoiseReason {
             NoiseReason::Method => "method",
             NoiseReason::Path => "path",
             NoiseReason::Status => "status",
+            NoiseReason::EndedCall => "ended_call",
         }
     }
 }
@@ -158,31 +225,57 @@ impl Filter {
             methods: each("methods", methods, method)?,
             statuses: each("statuses", statuses, status)?,
             ignore_agents: spec.ignore_agents.into_iter().map(agent).collect::<Result<_, _>>()?,
+            long_call: long_call(spec.long_call_seconds)?,
+            reader: Reader::new(spec.format, spec.fields)?,
         })
     }
 
-    /// Says whether a request wakes. In doubt it does not: a status that was not written is noise.
+    /// Reads one line in the format and with the field names of this filter; else as [`read`](super::read).
+    pub fn read(&self, line: &[u8]) -> Option<RequestLine> {
+        self.reader.read(line)
+    }
+
+    /// Says whether a request wakes. In doubt it does not: a status that was not written is noise. A long call that ended
+    /// in 499 or 502-504 does: somebody gave up waiting.
     pub fn judge(&self, line: &RequestLine) -> Verdict {
+        match self.noise(line) {
+            Some(reason) => Verdict::Noise(reason),
+            None if self.is_ended_call(line) => Verdict::Noise(NoiseReason::EndedCall),
+            None => Verdict::Wakes,
+        }
+    }
+
+    /// Says whether a request is use: all that wake, and the long calls that ended.
+    pub fn is_use(&self, line: &RequestLine) -> bool {
+        self.noise(line).is_none()
+    }
+
+    fn is_ended_call(&self, line: &RequestLine) -> bool {
+        let was_served = line.status.is_some_and(|status| SERVED.iter().any(|range| range.contains(&status)));
+        was_served && line.took.is_some_and(|took| took >= self.long_call)
+    }
+
+    fn noise(&self, line: &RequestLine) -> Option<NoiseReason> {
         let agent = line.agent.as_deref().unwrap_or_default().to_lowercase();
         if names_any(&agent, HEALTH_CHECKS) {
-            return Verdict::Noise(NoiseReason::HealthCheck);
+            return Some(NoiseReason::HealthCheck);
         }
         if names_any(&agent, CRAWLERS) || names_bot(&agent) {
-            return Verdict::Noise(NoiseReason::Crawler);
+            return Some(NoiseReason::Crawler);
         }
         if names_any(&agent, &self.ignore_agents) {
-            return Verdict::Noise(NoiseReason::Agent);
+            return Some(NoiseReason::Agent);
         }
         if !self.methods.contains(&line.method) {
-            return Verdict::Noise(NoiseReason::Method);
+            return Some(NoiseReason::Method);
         }
         if !self.paths.iter().any(|prefix| line.path.starts_with(prefix)) {
-            return Verdict::Noise(NoiseReason::Path);
+            return Some(NoiseReason::Path);
         }
         if !line.status.is_some_and(|status| self.statuses.iter().any(|range| range.contains(&status))) {
-            return Verdict::Noise(NoiseReason::Status);
+            return Some(NoiseReason::Status);
         }
-        Verdict::Wakes
+        None
     }
 }
 
@@ -231,6 +324,15 @@ fn status(value: String) -> Result<RangeInclusive<u16>, FilterFault> {
 
 fn agent(value: String) -> Result<String, FilterFault> {
     if value.trim().is_empty() { Err(FilterFault::Agent { value }) } else { Ok(value.trim().to_lowercase()) }
+}
+
+fn long_call(seconds: Option<i64>) -> Result<TimeDelta, FilterFault> {
+    let value = seconds.unwrap_or(DEFAULT_LONG_CALL_SECONDS);
+    if LONG_CALL_SECONDS.contains(&value) {
+        Ok(TimeDelta::seconds(value))
+    } else {
+        Err(FilterFault::LongCall { value })
+    }
 }
 
 #[cfg(test)]
@@ -336,6 +438,52 @@ mod tests {
         }
     }
 
+    fn after(seconds: &str, status: u16, spec: &str) -> Verdict {
+        let line = format!(r#"{{"request":"GET /v1/call HTTP/1.1","status":{status},"request_time":{seconds}}}"#);
+        filter(spec).judge(&read(line.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn the_end_of_a_long_call_wakes_nobody() {
+        let rows = [
+            ("10.0", 200, Verdict::Noise(NoiseReason::EndedCall)),
+            ("10800", 101, Verdict::Noise(NoiseReason::EndedCall)),
+            ("9.999", 200, Verdict::Wakes),
+            ("9.999", 101, Verdict::Wakes),
+            ("-1", 200, Verdict::Wakes),
+            ("null", 200, Verdict::Wakes),
+            ("60.0", 499, Verdict::Wakes),
+            ("60.0", 502, Verdict::Wakes),
+            ("60.0", 504, Verdict::Wakes),
+            ("60.0", 500, Verdict::Noise(NoiseReason::Status)),
+        ];
+        for (seconds, status, verdict) in rows {
+            assert_eq!(after(seconds, status, r#"{"paths": ["/v1/"]}"#), verdict, "{status} after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn what_a_long_call_is_can_be_set() {
+        let hour = r#"{"paths": ["/"], "long_call_seconds": 3600}"#;
+        assert_eq!(after("3599.9", 200, hour), Verdict::Wakes);
+        assert_eq!(after("3600", 200, hour), Verdict::Noise(NoiseReason::EndedCall));
+        let second = r#"{"paths": ["/"], "long_call_seconds": 1}"#;
+        assert_eq!(after("1", 200, second), Verdict::Noise(NoiseReason::EndedCall));
+    }
+
+    #[test]
+    fn a_long_call_that_ended_is_use_and_noise_is_none() {
+        let use_of = |request: &str, status: u16| {
+            let line = format!(r#"{{"request":"{request}","status":{status},"request_time":60}}"#);
+            strict().is_use(&read(line.as_bytes()).unwrap())
+        };
+        assert!(use_of("GET /v1/call HTTP/1.1", 200));
+        assert!(use_of("GET /v1/call HTTP/1.1", 504));
+        assert!(!use_of("HEAD /v1/call HTTP/1.1", 200));
+        assert!(!use_of("GET /status HTTP/1.1", 200));
+        assert!(!use_of("GET /v1/call HTTP/1.1", 401));
+    }
+
     #[test]
     fn configured_lists_replace_the_defaults() {
         let filter = filter(r#"{"paths": ["/a"], "methods": ["post"], "statuses": ["401", "300-302"]}"#);
@@ -368,6 +516,29 @@ mod tests {
                 r#"statuses: "200-999" is not a status such as "499" or a range such as "200-299""#,
             ),
             (r#"{"paths": ["/"], "ignore_agents": [" "]}"#, r#"ignore_agents: " " would match every agent"#),
+            (r#"{"paths": ["/"], "long_call_seconds": 0}"#, "long_call_seconds: 0 is not from 1 to 3600"),
+            (r#"{"paths": ["/"], "long_call_seconds": 3601}"#, "long_call_seconds: 3601 is not from 1 to 3600"),
+            (
+                r#"{"paths": ["/"], "format": "nginx"}"#,
+                r#"format: "nginx" is not one of auto, combined, common, alb, json, apigateway, caddy"#,
+            ),
+            (
+                r#"{"paths": ["/"], "fields": {"verb": "m"}}"#,
+                r#"fields: "verb" is not one of method, path, status, agent, time, request, duration_seconds, duration_ms, duration_us, duration_ns"#,
+            ),
+            (r#"{"paths": ["/"], "fields": {"path": ""}}"#, r#"fields.path: "" is not the name of a field"#),
+            (
+                r#"{"paths": ["/"], "fields": {"path": "http..path"}}"#,
+                r#"fields.path: "http..path" is not the name of a field"#,
+            ),
+            (
+                r#"{"paths": ["/"], "fields": {"duration_ms": "a", "duration_seconds": "b"}}"#,
+                "fields.duration_seconds: fields.duration_ms names the duration already",
+            ),
+            (
+                r#"{"paths": ["/"], "format": "alb", "fields": {"path": "p"}}"#,
+                "fields: only JSON lines have named fields, and format says that no JSON is read",
+            ),
         ];
         for (spec, message) in rows {
             let fault = Filter::new(serde_json::from_str(spec).unwrap()).unwrap_err();

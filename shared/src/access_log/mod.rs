@@ -1,7 +1,8 @@
-//! Reads lines of an access log and says which of them are calls that wake a node.
+//! Reads lines of an access log and says which of them are calls that wake a node, and which are use of it.
 //!
 //! Read are: nginx and Apache (combined, common), whatever else has a quoted request followed by a status, load
-//! balancer lines, and JSON lines. [`read`] observes, [`Filter::judge`] decides.
+//! balancer lines, and JSON lines. [`read`] and [`Filter::read`] observe; [`Filter::judge`] decides about the wake,
+//! [`line_use`] about use.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,13 +16,21 @@
 //! # }
 //! ```
 
+mod activity;
+mod balancer;
 mod combined;
+mod fields;
 mod filter;
 mod json;
+mod reader;
+mod sample;
+mod took;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
+pub use activity::{LineUse, line_use, minutes};
 pub use filter::{Filter, FilterFault, FilterSpec, NoiseReason, Verdict};
+pub(crate) use sample::{sample, shown};
 
 /// Longest part of a line that is looked at. CloudWatch Logs delivers events of up to 1 MB; method, path, status and
 /// agent stand well before this mark, what follows is only copied for nothing.
@@ -43,16 +52,57 @@ pub struct RequestLine {
     pub agent: Option<String>,
     /// Time the front wrote, if the line has one that is understood.
     pub at: Option<DateTime<Utc>>,
+    /// Which end of the request `at` is.
+    pub stamp: Stamp,
+    /// How long the request lasted, where the format says so and its unit is sure; 0 to 31 days, else `None`.
+    pub took: Option<TimeDelta>,
 }
 
-/// Reads one line; only its first 256 KiB are looked at.
+/// Which end of its request a line's own time is.
+///
+/// The end: load balancer (response generated, WebSocket closed), nginx, Caddy, Traefik's `time`. The start: API Gateway
+/// (`requestTime`), Traefik's text lines, Traefik's and Envoy's fields named `start…`. Apache's `%t` is a start that
+/// cannot be told from nginx's end and is given as an end; such lines have no duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// When the request arrived.
+    Start,
+    /// When it was over.
+    End,
+}
+
+impl RequestLine {
+    /// When the request was over by the line's own time; a start without a duration is taken for it.
+    pub fn ended_at(&self) -> Option<DateTime<Utc>> {
+        match (self.stamp, self.took) {
+            (Stamp::Start, Some(took)) => self.at?.checked_add_signed(took),
+            (Stamp::Start | Stamp::End, _) => self.at,
+        }
+    }
+
+    /// From when to when the request lasted; one instant if there is no duration, `None` if there is no time.
+    ///
+    /// The end is the time of the log event, because a line is written when its request is over. It is later if the line
+    /// tells a start and a duration that end later: then the event carries the start, and the request would be put
+    /// before its own beginning. Without an event the line's own end counts.
+    pub fn span(&self, event_at: Option<DateTime<Utc>>) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        let to = match (event_at, self.stamp) {
+            (Some(event_at), Stamp::End) => event_at,
+            (event_at, Stamp::Start | Stamp::End) => event_at.max(self.ended_at())?,
+        };
+        Some((to.checked_sub_signed(self.took.unwrap_or_default())?, to))
+    }
+}
+
+/// Reads one line in whichever format it is; only its first 256 KiB are looked at.
 ///
 /// `None` means that the format is not understood: no request, or none with a status. Such a line never wakes, so
 /// count and show it: a source in which every line is unread wakes nothing. A line that is understood but holds no
-/// HTTP request is given with method `-`. Bytes that are not UTF-8 are replaced (field case 29).
+/// HTTP request is given with method `-`. Bytes that are not UTF-8 are replaced (field case 29). Of a line that is cut
+/// the part before the cut counts: enough if the status stands in it, as in a balancer's or JSON line that is cut in
+/// its URL, but not in a combined line cut there.
 pub fn read(line: &[u8]) -> Option<RequestLine> {
-    let line = line[..line.len().min(MAX_LINE_BYTES)].trim_ascii();
-    if line.starts_with(b"{") { json::read(line) } else { combined::read(line) }
+    reader::Reader::default().read(line)
 }
 
 /// Method and path of `GET /a b?c HTTP/1.1`: split from the left and from the right, because a logged URL may hold

@@ -1,14 +1,14 @@
 //! CloudWatch: every signal in one GetMetricData call.
 
 use super::errors::call_error;
-use crate::domain::Instant;
+use crate::domain::{Instant, NodeId};
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
-use crate::run::{Activity, MetricRef};
+use crate::run::{Activity, MetricRef, Samples};
 use aws_sdk_cloudwatch::Client;
 use aws_sdk_cloudwatch::primitives::DateTime;
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat, StatusCode};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// GetMetricData takes at most 500 queries.
 const MOST_QUERIES: usize = 500;
@@ -41,6 +41,47 @@ pub(super) async fn activity(
         read.extend(chunk.iter().map(|(metric, _)| (*metric).clone()).zip((0..chunk.len()).map(series)));
     }
     Ok(read)
+}
+
+/// EC2's status checks of each node, counted in 5-minute buckets: one sample a minute while it runs. A period of 5 minutes is
+/// kept for 63 days.
+pub(super) async fn samples(
+    client: &Client,
+    nodes: &BTreeSet<NodeId>,
+    from: Instant,
+    to: Instant,
+) -> Result<Samples, CallError> {
+    let all: Vec<&NodeId> = nodes.iter().collect();
+    let mut read = Samples::new();
+    for chunk in all.chunks(MOST_QUERIES) {
+        let queries = chunk.iter().enumerate().map(|(n, node)| samples_query(n, node)).collect();
+        let mut found = BTreeMap::new();
+        let mut pages = client
+            .get_metric_data()
+            .set_metric_data_queries(Some(queries))
+            .start_time(DateTime::from_secs(from.timestamp()))
+            .end_time(DateTime::from_secs(to.timestamp()))
+            .into_paginator()
+            .send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| call_error("read status-check samples", &error))?;
+            page.metric_data_results().iter().for_each(|result| add(&mut found, result));
+        }
+        for (n, node) in chunk.iter().enumerate() {
+            // What is missing is too little: the launches know it better.
+            if let Some(Ok(series)) = found.remove(&format!("q{n}")) {
+                read.insert((*node).clone(), series.points);
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn samples_query(n: usize, node: &NodeId) -> MetricDataQuery {
+    let dimension = Dimension::builder().name("InstanceId").value(node.as_str()).build();
+    let metric = Metric::builder().namespace("AWS/EC2").metric_name("StatusCheckFailed").dimensions(dimension).build();
+    let stat = MetricStat::builder().metric(metric).period(300).stat("SampleCount").build();
+    MetricDataQuery::builder().id(format!("q{n}")).metric_stat(stat).build()
 }
 
 fn query(n: usize, metric: &MetricRef, kind: SignalKind) -> MetricDataQuery {

@@ -40,7 +40,8 @@ impl Controller {
             now: self.clock.now().await?,
             time_out: time_left(deadline_ms),
             policy: self.config.policy.clone(),
-            pools: self.config.signals(),
+            pools: self.config.pool_policies(),
+            prices: self.config.prices.clone(),
         })
     }
 

@@ -1,12 +1,14 @@
 //! EC2: describe, status checks, start, stop.
 
 use super::errors::{call_error, malformed};
-use crate::domain::{Instant, NodeId, NodeSeen, NodeState, PoolName, StateReason};
+use crate::domain::{Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PublicAddress, StateReason};
 use crate::error::CallError;
 use crate::run::{Started, Stopped};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::retry::RetryConfig;
-use aws_sdk_ec2::types::{Filter, Instance, InstanceLifecycleType, InstanceStateName, SummaryStatus};
+use aws_sdk_ec2::types::{
+    AttributeValue, Filter, Instance, InstanceLifecycleType, InstanceStateName, SummaryStatus, Volume,
+};
 use chrono::NaiveDateTime;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +53,65 @@ fn seen(instance: &Instance) -> Option<NodeSeen> {
         state_reason: reason.filter(|reason| !reason.code.is_empty()),
         transition_at: instance.state_transition_reason().and_then(transition_time),
         address: instance.private_ip_address().or(instance.public_ip_address()).map(str::to_owned),
+        instance_type: instance.instance_type().and_then(|kind| InstanceType::new(kind.as_str()).ok()),
+        public_address: public_address(instance),
         spot: instance.instance_lifecycle() == Some(&InstanceLifecycleType::Spot),
     })
+}
+
+/// An automatic address belongs to `amazon`, an Elastic IP to the account; one of each is billed alike, and the kept one
+/// counts.
+fn public_address(instance: &Instance) -> Option<PublicAddress> {
+    let interfaces = instance.network_interfaces().iter();
+    let owners = interfaces.filter_map(|interface| interface.association()?.ip_owner_id());
+    owners
+        .map(|owner| if owner == "amazon" { PublicAddress::Automatic } else { PublicAddress::Elastic })
+        .max_by_key(|address| *address == PublicAddress::Elastic)
+}
+
+/// DescribeVolumes takes at most 200 values a filter.
+const VOLUME_NODES: usize = 200;
+
+/// The volumes attached to these nodes; pages end where there is no token.
+pub(super) async fn disks(client: &Client, nodes: &BTreeSet<NodeId>) -> Result<BTreeMap<NodeId, Vec<Disk>>, CallError> {
+    let ids: Vec<String> = nodes.iter().map(|node| node.as_str().to_owned()).collect();
+    let mut found: BTreeMap<NodeId, Vec<Disk>> = BTreeMap::new();
+    for chunk in ids.chunks(VOLUME_NODES) {
+        let attached = Filter::builder().name("attachment.instance-id").set_values(Some(chunk.to_vec())).build();
+        let mut pages = client.describe_volumes().filters(attached).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| call_error("read volumes", &error))?;
+            for volume in page.volumes() {
+                let owner = volume.attachments().iter().find_map(|attached| NodeId::new(attached.instance_id()?).ok());
+                if let Some(owner) = owner {
+                    found.entry(owner).or_default().push(disk(volume));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn disk(volume: &Volume) -> Disk {
+    Disk {
+        kind: volume.volume_type().map_or("unknown", |kind| kind.as_str()).to_owned(),
+        gib: volume.size().unwrap_or(0).into(),
+        iops: volume.iops().unwrap_or(0).into(),
+        mibps: volume.throughput().unwrap_or(0).into(),
+        created_at: volume.create_time().and_then(|at| Instant::from_timestamp(at.secs(), 0)),
+    }
+}
+
+/// One attribute a call, and only while the node is stopped. Not retried: the next tick decides afresh.
+pub(super) async fn resize(client: &Client, node: &NodeId, to: &InstanceType) -> Result<(), CallError> {
+    let act = format!("change node {node} to {to}");
+    let once = aws_sdk_ec2::config::Builder::new().retry_config(RetryConfig::disabled());
+    let request = client
+        .modify_instance_attribute()
+        .instance_id(node.as_str())
+        .instance_type(AttributeValue::builder().value(to.as_str()).build());
+    let sent = request.customize().config_override(once).send().await;
+    sent.map(|_| ()).map_err(|error| call_error(act, &error))
 }
 
 /// A tag value that can be no pool's name becomes the name of a pool that no configuration has, so that the node is seen,

@@ -28,6 +28,8 @@ fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
         "demand" => put(&mut record.demand, value),
         "claims" => put(&mut record.claims, value),
         "wake" => put(&mut record.wake, value),
+        "line_wake" => put(&mut record.line_wake, value),
+        "gate" => put(&mut record.gate, value),
         _ => match name.split_once('#').and_then(|(kind, id)| Some((kind, NodeId::new(id).ok()?))) {
             Some((kind, id)) => read_fact(record.nodes.entry(id).or_default(), kind, value),
             None => false,
@@ -43,6 +45,8 @@ fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {
         "ready" => put(&mut node.ready, value),
         "fault" => put(&mut node.fault, value),
         "blind" => put(&mut node.blind, value),
+        "launch" => put(&mut node.launch, value),
+        "noise" => put(&mut node.noise, value),
         _ => false,
     }
 }
@@ -63,5 +67,6 @@ pub(super) fn fact(fact: &Fact) -> Result<(&'static str, Option<AttributeValue>)
         Fact::Ready(ready) => ("ready", ready.as_ref().map(attribute).transpose()?),
         Fact::Fault(fault) => ("fault", fault.as_ref().map(attribute).transpose()?),
         Fact::Blind(blind) => ("blind", blind.as_ref().map(attribute).transpose()?),
+        Fact::Noise(noise) => ("noise", noise.as_ref().map(attribute).transpose()?),
     })
 }

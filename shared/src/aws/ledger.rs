@@ -3,13 +3,23 @@
 use super::Aws;
 use super::errors::{call_error, malformed};
 use super::item::{Item, attribute, fact, record};
-use crate::domain::{AlertKey, Claim, ClaimAnswer, Fault, Instant, NodeId, PoolName, PoolRecord, RunId, Wake};
+use crate::domain::{
+    AlertKey, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId, Usd,
+    Wake,
+};
 use crate::error::CallError;
 use crate::policy::STALE_LOOK;
-use crate::run::{Claimed, Fact, Permit, fact_name};
+use crate::run::{Claimed, Demanded, Fact, History, Permit, fact_name};
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use chrono::{SecondsFormat, SubsecRound as _, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Alerts and history are kept for a little more than a year.
+const KEPT: TimeDelta = TimeDelta::days(400);
 
 /// BatchGetItem takes at most 100 keys.
 const MOST_KEYS: usize = 100;
@@ -77,28 +87,174 @@ impl Aws {
         Ok(left.map(|left| left.keys).unwrap_or_default())
     }
 
-    /// Unconditional: demand never loses.
+    /// Refused by a closed gate and by nothing else: demand never loses. A gate whose end has passed is open; ends are whole
+    /// seconds, and so is what they are compared with, because DynamoDB compares texts.
     pub(super) async fn record_demand(
         &self,
         pool: &PoolName,
         node: Option<&NodeId>,
         wake: &Wake,
-    ) -> Result<PoolRecord, CallError> {
+    ) -> Result<Demanded, CallError> {
         let act = format!("record demand of pool {pool}");
-        let name = node.map_or_else(|| "wake".to_owned(), |node| fact_name("wake", node));
+        let name = match node {
+            Some(node) => fact_name("wake", node),
+            None if wake.source.is_log() => "line_wake".to_owned(),
+            None => "wake".to_owned(),
+        };
         let sent = self
             .update(pool_key(pool))
             .update_expression("SET #demand = if_not_exists(#demand, :zero) + :one, #wake = :wake")
+            .condition_expression("attribute_not_exists(#gate) OR #gate.#until <= :now")
             .expression_attribute_names("#demand", "demand")
             .expression_attribute_names("#wake", name)
+            .expression_attribute_names("#gate", "gate")
+            .expression_attribute_names("#until", "until")
             .expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(
+                ":now",
+                attribute(&wake.at.trunc_subsecs(0)).map_err(|error| malformed(&act, error))?,
+            )
             .expression_attribute_values(":wake", attribute(wake).map_err(|error| malformed(&act, error))?)
             .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
-        let answer = sent.map_err(|error| call_error(act, &error))?;
-        Ok(record(answer.attributes.unwrap_or_default()))
+        match sent {
+            Ok(answer) => Ok(Demanded::Recorded(record(answer.attributes.unwrap_or_default()))),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
+                    Ok(Demanded::Refused(record(refused.item().cloned().unwrap_or_default())))
+                }
+                _ => Err(call_error(act, &error)),
+            },
+        }
+    }
+
+    /// Conditional on no person holding the gate; where one does, nothing is written.
+    pub(super) async fn set_gate(&self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> Result<(), CallError> {
+        let act = format!("set the gate of pool {pool}");
+        let change = if gate.is_some() { "SET #gate = :gate," } else { "REMOVE #gate SET" };
+        let mut request = self
+            .update(pool_key(pool))
+            .update_expression(format!("{change} #claims = if_not_exists(#claims, :zero) + :one"))
+            .condition_expression("attribute_not_exists(#gate) OR #gate.#by = :budget OR #gate.#until <= :now")
+            .expression_attribute_names("#gate", "gate")
+            .expression_attribute_names("#by", "by")
+            .expression_attribute_names("#until", "until")
+            .expression_attribute_names("#claims", "claims")
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(
+                ":now",
+                attribute(&now.trunc_subsecs(0)).map_err(|error| malformed(&act, error))?,
+            )
+            .expression_attribute_values(
+                ":budget",
+                attribute(&GateKeeper::Budget).map_err(|error| malformed(&act, error))?,
+            );
+        if let Some(gate) = gate {
+            let gate = attribute(gate).map_err(|error| malformed(&act, error))?;
+            request = request.expression_attribute_values(":gate", gate);
+        }
+        written_or_not_ours(act, request.send().await)
+    }
+
+    /// Ended launches first: where the second write is lost, the next run writes both again, and the same launch written
+    /// twice counts once.
+    pub(super) async fn note_launches(
+        &self,
+        pool: &PoolName,
+        ended: &[(NodeId, Launch)],
+        newest: &[(NodeId, Launch)],
+    ) -> Result<(), CallError> {
+        for (node, launch) in ended {
+            self.put_history(pool, node, launch).await?;
+        }
+        if newest.is_empty() {
+            return Ok(());
+        }
+        let act = format!("write launches of pool {pool}");
+        let mut request = self.update(pool_key(pool));
+        let mut set = Vec::new();
+        for (n, (node, launch)) in newest.iter().enumerate() {
+            set.push(format!("#l{n} = :l{n}"));
+            request = request
+                .expression_attribute_names(format!("#l{n}"), fact_name("launch", node))
+                .expression_attribute_values(
+                    format!(":l{n}"),
+                    attribute(launch).map_err(|error| malformed(&act, error))?,
+                );
+        }
+        let sent = request.update_expression(format!("SET {}", set.join(", "))).send().await;
+        sent.map(|_| ()).map_err(|error| call_error(act, &error))
+    }
+
+    /// Keyed by its end, so that all launches that reach into a month are found without those before.
+    async fn put_history(&self, pool: &PoolName, node: &NodeId, launch: &Launch) -> Result<(), CallError> {
+        let act = format!("write a launch of node {node}");
+        let ended = launch.ended_at.unwrap_or(launch.seen_at);
+        let sent = self
+            .dynamodb
+            .put_item()
+            .table_name(&self.table)
+            .item("pk", text(format!("hist#{pool}")))
+            .item("sk", text(format!("{}#{node}", sortable(ended))))
+            .item("node", text(node.as_str()))
+            .item("launch", attribute(launch).map_err(|error| malformed(&act, error))?)
+            .item("expires_at", number((ended + KEPT).timestamp()))
+            .send()
+            .await;
+        sent.map(|_| ()).map_err(|error| call_error(act, &error))
+    }
+
+    /// One query a pool, pages to their end.
+    pub(super) async fn read_history(&self, pools: &BTreeSet<PoolName>, from: Instant) -> Result<History, CallError> {
+        let mut history = History::new();
+        for pool in pools {
+            let mut pages = self
+                .dynamodb
+                .query()
+                .table_name(&self.table)
+                .consistent_read(true)
+                .key_condition_expression("pk = :pk AND sk >= :from")
+                .expression_attribute_values(":pk", text(format!("hist#{pool}")))
+                .expression_attribute_values(":from", text(sortable(from)))
+                .into_paginator()
+                .send();
+            let launches = history.entry(pool.clone()).or_default();
+            while let Some(page) = pages.next().await {
+                let page = page.map_err(|error| call_error("read history", &error))?;
+                launches.extend(page.items.unwrap_or_default().into_iter().filter_map(history_entry));
+            }
+        }
+        Ok(history)
+    }
+
+    /// The amount that the AWS budget was last found to have as configured.
+    pub(super) async fn read_budget_note(&self, name: &str) -> Result<Option<Usd>, CallError> {
+        let sent = self
+            .dynamodb
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(budget_key(name)))
+            .consistent_read(true)
+            .send()
+            .await;
+        let answer = sent.map_err(|error| call_error("read the budget's note", &error))?;
+        let amount = answer.item.and_then(|mut item| item.remove("amount_micro_usd"));
+        Ok(amount.and_then(|amount| amount.as_n().ok()?.parse().ok()).map(Usd::from_micro))
+    }
+
+    /// Notes that amount.
+    pub(super) async fn note_budget(&self, name: &str, amount: Usd) -> Result<(), CallError> {
+        let sent = self
+            .update(budget_key(name))
+            .update_expression("SET amount_micro_usd = :amount")
+            .expression_attribute_values(":amount", number(amount.micro()))
+            .send()
+            .await;
+        sent.map(|_| ()).map_err(|error| call_error("note the budget's amount", &error))
     }
 
     /// Conditional on the counters; a lost claim brings the item as it is now.
@@ -131,9 +287,9 @@ impl Aws {
         match request.condition_expression(condition).send().await {
             Ok(answer) => Ok(Claimed::Granted(record(answer.attributes.unwrap_or_default()))),
             Err(error) => match error.as_service_error() {
-                Some(aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException(
-                    lost,
-                )) => Ok(Claimed::Lost(record(lost.item().cloned().unwrap_or_default()))),
+                Some(UpdateItemError::ConditionalCheckFailedException(lost)) => {
+                    Ok(Claimed::Lost(record(lost.item().cloned().unwrap_or_default())))
+                }
                 _ => Err(call_error(act, &error)),
             },
         }
@@ -168,15 +324,7 @@ impl Aws {
                 .expression_attribute_names("#fault", fact_name("fault", node))
                 .expression_attribute_values(":fault", attribute(fault).map_err(|error| malformed(&act, error))?);
         }
-        match request.update_expression(set).send().await {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(call_error(act, &error)),
-        }
+        written_or_not_ours(act, request.update_expression(set).send().await)
     }
 
     /// All facts of a pool in one update; each is an attribute of its own.
@@ -212,7 +360,7 @@ impl Aws {
             .item("pk", text(&key.0))
             .item("sk", text("-"))
             .item("claimed_at", number(at.timestamp()))
-            .item("expires_at", number((at + chrono::TimeDelta::days(400)).timestamp()))
+            .item("expires_at", number((at + KEPT).timestamp()))
             .condition_expression(
                 "attribute_not_exists(pk) OR (attribute_not_exists(published) AND claimed_at <= :stale)",
             )
@@ -241,6 +389,39 @@ impl Aws {
             .await;
         sent.map(|_| ()).map_err(|error| call_error(format!("mark {} published", key.0), &error))
     }
+}
+
+/// A condition that does not hold says that somebody knows better: nothing is written, and nothing is wrong.
+fn written_or_not_ours(
+    act: String,
+    sent: Result<UpdateItemOutput, SdkError<UpdateItemError, HttpResponse>>,
+) -> Result<(), CallError> {
+    match sent {
+        Ok(_) => Ok(()),
+        Err(error) if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) => {
+            Ok(())
+        }
+        Err(error) => Err(call_error(act, &error)),
+    }
+}
+
+fn budget_key(name: &str) -> Item {
+    Item::from([("pk".to_owned(), text(&format!("budget#{name}"))), ("sk".to_owned(), text("-"))])
+}
+
+/// Of one width, so that text sorts as time.
+fn sortable(at: Instant) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// One that cannot be read counts as absent: status checks still know the time.
+fn history_entry(mut item: Item) -> Option<(NodeId, Launch)> {
+    let node = item.remove("node").and_then(|node| NodeId::new(node.as_s().ok()?.as_str()).ok());
+    let launch = item.remove("launch").and_then(|launch| serde_dynamo::from_attribute_value(launch).ok());
+    if node.is_none() || launch.is_none() {
+        tracing::warn!("a launch in the history cannot be read");
+    }
+    node.zip(launch)
 }
 
 /// The counter still stands where it was read; an absent one stands at zero.

@@ -1,5 +1,6 @@
 //! Carries out calls over the AWS SDK. SDK types end in this folder; `errors.rs` maps service codes to classes.
 
+mod budgets;
 mod clock;
 mod cloudwatch;
 mod controller;
@@ -7,6 +8,7 @@ mod ec2;
 mod errors;
 mod item;
 mod ledger;
+mod logs;
 mod sns;
 
 pub use clock::{Clock, ClockFault};
@@ -32,10 +34,13 @@ const OPERATION: Duration = Duration::from_secs(9);
 pub struct Aws {
     ec2: aws_sdk_ec2::Client,
     cloudwatch: aws_sdk_cloudwatch::Client,
+    logs: aws_sdk_cloudwatchlogs::Client,
+    budgets: aws_sdk_budgets::Client,
     dynamodb: aws_sdk_dynamodb::Client,
     sns: aws_sdk_sns::Client,
     table: String,
     topic_arn: String,
+    account: String,
 }
 
 impl Aws {
@@ -49,10 +54,13 @@ impl Aws {
         Self {
             ec2: aws_sdk_ec2::Client::new(sdk),
             cloudwatch: aws_sdk_cloudwatch::Client::new(sdk),
+            logs: aws_sdk_cloudwatchlogs::Client::new(sdk),
+            budgets: aws_sdk_budgets::Client::new(sdk),
             dynamodb: aws_sdk_dynamodb::Client::new(sdk),
             sns: aws_sdk_sns::Client::new(sdk),
             table: config.table.clone(),
             topic_arn: config.topic_arn.clone(),
+            account: config.account().to_owned(),
         }
     }
 
@@ -88,6 +96,25 @@ impl Aws {
             Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts).await),
             Call::ClaimAlert { key, at } => Answer::AlertClaim(self.claim_alert(key, *at).await),
             Call::MarkPublished { key } => Answer::Recorded(self.mark_published(key).await),
+            Call::ReadLogs { sources, from, to } => {
+                Answer::Logs(Ok(logs::activity(&self.logs, sources, *from, *to).await))
+            }
+            Call::ReadHistory { pools, from } => Answer::History(self.read_history(pools, *from).await),
+            Call::ReadSamples { nodes, from, to } => {
+                Answer::Samples(cloudwatch::samples(&self.cloudwatch, nodes, *from, *to).await)
+            }
+            Call::ReadDisks { nodes } => Answer::Disks(ec2::disks(&self.ec2, nodes).await),
+            Call::Resize { node, to } => Answer::Resized(ec2::resize(&self.ec2, node, to).await),
+            Call::ReadBudget { name } => Answer::Budget(self.read_budget(name).await),
+            Call::CreateBudget { budget, pools } => Answer::Recorded(self.create_budget(budget, pools).await),
+            Call::SetBudgetAmount { budget, pools } => Answer::Recorded(self.set_budget_amount(budget, pools).await),
+            Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(budget, notices).await),
+            Call::ReadBudgetNote { name } => Answer::BudgetNote(self.read_budget_note(name).await),
+            Call::NoteBudget { name, amount } => Answer::Recorded(self.note_budget(name, *amount).await),
+            Call::SetGate { pool, gate, at } => Answer::Recorded(self.set_gate(pool, gate.as_ref(), *at).await),
+            Call::NoteLaunches { pool, ended, newest } => {
+                Answer::Recorded(self.note_launches(pool, ended, newest).await)
+            }
             Call::Publish { alert } => Answer::Published(sns::publish(&self.sns, &self.topic_arn, alert).await),
         }
     }

@@ -18,8 +18,13 @@ pub(super) async fn publish(client: &Client, topic_arn: &str, alert: &Alert) -> 
         .topic_arn(topic_arn)
         .subject(&alert.subject)
         .message(&alert.body)
-        .message_attributes("kind", text(alert.kind.as_str())?)
-        .message_attributes("pool", text(alert.pool.as_str())?);
+        .message_attributes("kind", text(alert.kind.as_str())?);
+    for (name, value) in &alert.attributes {
+        request = request.message_attributes(*name, text(value)?);
+    }
+    if let Some(pool) = &alert.pool {
+        request = request.message_attributes("pool", text(pool.as_str())?);
+    }
     if let Some(node) = &alert.node {
         request = request.message_attributes("node", text(node.as_str())?);
     }

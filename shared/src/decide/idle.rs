@@ -3,7 +3,7 @@
 use super::{Look, Reason};
 use crate::domain::{ClaimAnswer, ClaimKind, FaultKind, Instant, Mark, NodeState, Phase};
 use crate::observation::{Use, is_overdue};
-use crate::policy::{BETWEEN_READINGS, Policy};
+use crate::policy::{BETWEEN_READINGS, DRAIN_QUIET, Policy, UNSETTLED};
 use serde::Serialize;
 
 /// What the idle check does with a node.
@@ -18,6 +18,8 @@ pub enum IdleAction {
     Stop,
     /// Claims and stops by force a node that hangs in `stopping`.
     ForceStop,
+    /// Makes a stopped node its pool's preferred instance type again.
+    PutBack,
 }
 
 /// The answer for one node.
@@ -38,6 +40,9 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
     let phase = look.phase();
     if phase == Phase::Gone {
         return keep(Reason::Terminated);
+    }
+    if phase == Phase::Stopped && is_of_another_type(look, policy) {
+        return IdleDecision { action: IdleAction::PutBack, reason: Reason::PutBack, stops_not_before: None };
     }
     if look.seen.state == NodeState::Stopped {
         return keep(Reason::Asleep);
@@ -71,6 +76,9 @@ fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
     if used.open_now {
         return keep(Reason::OpenCall, None);
     }
+    if look.drained_since.is_some() {
+        return drain(look, &used, policy);
+    }
     let age = look.now - last;
     if age < policy.first_reading_at() {
         return keep(newest, Some(not_before));
@@ -92,6 +100,32 @@ fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
         return keep(Reason::ReadingsTooClose, Some(mark.at + BETWEEN_READINGS));
     }
     IdleDecision { action: IdleAction::Stop, reason: Reason::Idle, stops_not_before: Some(look.now) }
+}
+
+/// The pool's budget is spent. Where calls can be seen the node goes as soon as none has been open for a while; where they
+/// cannot, a request within the idle time may be a call. Wakes no longer speak for it.
+fn drain(look: &Look, used: &Use, policy: &Policy) -> IdleDecision {
+    let quiet = if look.observes_calls { UNSETTLED + DRAIN_QUIET } else { policy.idle };
+    let ready_at = used.last_possible + quiet;
+    let (keep, mark) = ((IdleAction::Keep, Reason::Draining), (IdleAction::Mark, Reason::Draining));
+    let made = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, used.last_possible));
+    let (action, reason) = match made {
+        _ if look.now < ready_at => keep,
+        _ if stop_fault_waits(look) => (IdleAction::Keep, Reason::StopRefused),
+        None => mark,
+        Some(mark) if look.now - mark.at < BETWEEN_READINGS => keep,
+        Some(_) => (IdleAction::Stop, Reason::Drain),
+    };
+    IdleDecision { action, reason, stops_not_before: Some(ready_at.max(earliest_by_marks(look))) }
+}
+
+/// Off, of a type of the pool's list that is not the preferred one, and nobody waits for it. A type that is not on the list
+/// is somebody's choice and left alone.
+fn is_of_another_type(look: &Look, policy: &Policy) -> bool {
+    let position = look.types.iter().position(|kind| Some(kind) == look.seen.instance_type.as_ref());
+    let wanted = look.wake.is_some_and(|wake| look.now - wake < policy.wish);
+    let in_flight = look.record.claim.as_ref().is_some_and(|claim| look.now < claim.open_until);
+    position.is_some_and(|position| position > 0) && !wanted && !in_flight
 }
 
 /// The newest instant at which somebody may have wanted or used the node, and what it was. Absent facts count as the

@@ -9,6 +9,10 @@ pub enum Question {
     Wake,
     /// Is a node to be stopped?
     Idle,
+    /// Has a node been up for too long today?
+    Uptime,
+    /// Is the budget spent, and what becomes of the gate?
+    Budget,
 }
 
 macro_rules! reasons {
@@ -48,6 +52,8 @@ macro_rules! reasons {
 }
 
 reasons! {
+    GateClosed, "gate_closed", Wake, "nothing, refused",
+        "The gate is closed, by the budget or by a person: no wake is taken and nothing is started.";
     NotWanted, "not_wanted", Wake, "nothing",
         "Nobody wants a node: no wake is newer than the last stop decision, or the newest one is older than the wish time.";
     NoNode, "no_node", Wake, "nothing, told",
@@ -62,6 +68,8 @@ reasons! {
         "A STOP had no answer, its effect is overdue and the node is wanted: START tells for certain, and is harmless where the node still runs.";
     Wanted, "wanted", Wake, "start",
         "A node is wanted, none is up, and this one is stopped and free of a refusal that is waited out.";
+    OtherType, "other_type", Wake, "change the type and start",
+        "A node is wanted, no candidate has capacity, and this stopped one may be tried as another instance type of the pool's list.";
     StoppingWillStart, "stopping_will_start", Wake, "nothing",
         "The node is going down: EC2 refuses a START until it is stopped; the wake is kept and met then.";
     CoolingDown, "cooling_down", Wake, "nothing",
@@ -69,6 +77,8 @@ reasons! {
 
     Terminated, "terminated", Idle, "keep",
         "The node is terminated: neither started nor stopped.";
+    PutBack, "put_back", Idle, "change the type",
+        "The node is stopped, unwanted, and not of the pool's preferred instance type: it is put back for the next start.";
     Asleep, "asleep", Idle, "keep",
         "The node is stopped.";
     StillPending, "still_pending", Idle, "keep",
@@ -85,6 +95,10 @@ reasons! {
         "A signal could not be read, or its silence is not proved: unknown never stops a node.";
     OpenCall, "open_call", Idle, "keep",
         "A call or connection is open.";
+    Drain, "drain", Idle, "stop",
+        "The pool is drained: the budget is spent, no call is open, and two readings say so.";
+    Draining, "draining", Idle, "keep or mark",
+        "The pool is drained, and the node waits for its calls to end, or for the second reading.";
     RecentWake, "recent_wake", Idle, "keep",
         "Somebody woke the node less than the idle time ago.";
     RecentUse, "recent_use", Idle, "keep",
@@ -99,6 +113,24 @@ reasons! {
         "The first reading is younger than four minutes: a repeated event is not a second reading.";
     Idle, "idle", Idle, "stop",
         "The node has been idle for the idle time and two readings say so.";
+
+    UptimeUnknown, "uptime_unknown", Uptime, "told",
+        "Neither the launches nor the status checks of the day could be read.";
+    UptimeOver, "uptime_over", Uptime, "told, once a node and day",
+        "The node ran for longer than the limit in the local day, by the larger of its launches and its status checks.";
+    UptimeWithin, "uptime_within", Uptime, "nothing",
+        "The node ran for no longer than the limit.";
+
+    GateHeldByPerson, "gate_held_by_person", Budget, "nothing",
+        "A person closed the gate: only a person opens it before its end.";
+    GateOpens, "gate_opens", Budget, "open the gate",
+        "The budget closed the gate, and the month, the amount or the setting has changed.";
+    BudgetWithin, "budget_within", Budget, "nothing",
+        "The month's amount is not spent, or the budget only tells; every threshold crossed is told once a month.";
+    GateStaysClosed, "gate_stays_closed", Budget, "nothing",
+        "The month's amount is spent and the gate is closed already.";
+    GateCloses, "gate_closes", Budget, "close the gate, told",
+        "The month's amount is spent and the setting is gate or stop: no wake is taken until the month ends.";
 }
 
 #[cfg(test)]

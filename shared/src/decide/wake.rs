@@ -1,7 +1,10 @@
 //! Is a node of this pool to be started, and what is the caller told?
 
 use super::{Look, Reason};
-use crate::domain::{ClaimAnswer, ClaimKind, FaultKind, Instant, NodeId, NodeState, Phase, PoolRecord, Wake};
+use crate::domain::{
+    ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeState, Phase, PoolRecord, Wake,
+};
+use crate::error::ErrorClass;
 use crate::observation::is_overdue;
 use crate::policy::Policy;
 use serde::Serialize;
@@ -14,6 +17,18 @@ pub enum WakeAction {
     Nothing,
     /// Claims and starts this node.
     Start(NodeId),
+    /// Claims this node, makes it another instance type and starts it.
+    StartAs(NodeId, InstanceType),
+}
+
+impl WakeAction {
+    /// The node that is started.
+    pub fn node(&self) -> Option<&NodeId> {
+        match self {
+            Self::Nothing => None,
+            Self::Start(node) | Self::StartAs(node, _) => Some(node),
+        }
+    }
 }
 
 /// The answer for one pool, or for one named node of it.
@@ -46,6 +61,9 @@ pub fn decide(
         reason,
         node: Some(look.seen.id.clone()),
     };
+    if record.closed_gate(now).is_some() {
+        return nothing(Reason::GateClosed, looks.first());
+    }
     if !is_wanted(&looks, record, target, policy, now) {
         return nothing(Reason::NotWanted, looks.first());
     }
@@ -65,12 +83,29 @@ pub fn decide(
         return start(Reason::StopUnresolved, look);
     }
     if let Some(look) = looks.iter().find(|look| is_free(look)) {
-        return start(Reason::Wanted, look);
+        return start_as_preferred(look);
+    }
+    if let Some((look, kind)) = looks.iter().find_map(|look| Some((look, untried_type(look)?))) {
+        let node = look.seen.id.clone();
+        let action = WakeAction::StartAs(node.clone(), kind.clone());
+        return WakeDecision { action, reason: Reason::OtherType, node: Some(node) };
     }
     if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look)) {
         return nothing(Reason::StoppingWillStart, Some(look));
     }
     nothing(Reason::CoolingDown, looks.first())
+}
+
+/// The node that an action starts, and as which type.
+pub fn tried(action: &WakeAction, looks: &[Look]) -> Option<(NodeId, Option<InstanceType>)> {
+    match action {
+        WakeAction::Nothing => None,
+        WakeAction::StartAs(id, kind) => Some((id.clone(), Some(kind.clone()))),
+        WakeAction::Start(id) => {
+            let look = looks.iter().find(|look| look.seen.id == *id);
+            Some((id.clone(), look.and_then(|look| look.seen.instance_type.clone())))
+        }
+    }
 }
 
 /// Whether a wish stands: a wake younger than the wish time that no stop decision has seen, and that nobody has taken back
@@ -84,7 +119,7 @@ pub fn is_wanted(looks: &[&Look], record: &PoolRecord, target: Option<&NodeId>, 
 fn wish<'a>(record: &'a PoolRecord, target: Option<&NodeId>) -> Option<&'a Wake> {
     match target {
         Some(id) => record.nodes.get(id).and_then(|node| node.wake.as_ref()),
-        None => record.wake.as_ref(),
+        None => record.newest_wake(),
     }
 }
 
@@ -124,6 +159,28 @@ fn start_is_unresolved(look: &Look) -> bool {
 
 fn is_free(look: &Look) -> bool {
     look.phase() == Phase::Stopped && !stop_may_be_in_flight(look) && !start_fault_waits(look)
+}
+
+/// A free node that is still of another type of the pool's list, from a time without capacity, starts as the preferred one.
+fn start_as_preferred(look: &Look) -> WakeDecision {
+    let node = look.seen.id.clone();
+    let position = look.types.iter().position(|kind| Some(kind) == look.seen.instance_type.as_ref());
+    let action = match (position, look.types.first()) {
+        (Some(position), Some(preferred)) if position > 0 => WakeAction::StartAs(node.clone(), preferred.clone()),
+        _ => WakeAction::Start(node.clone()),
+    };
+    WakeDecision { action, reason: Reason::Wanted, node: Some(node) }
+}
+
+/// The first type of the pool's list that this row of capacity refusals has not tried, on a node that is off. A node of a
+/// type that is not on the list is somebody's choice and left alone.
+fn untried_type(look: &Look) -> Option<&InstanceType> {
+    let no_capacity = |fault: &&Fault| fault.kind == FaultKind::Start && fault.class == ErrorClass::Capacity;
+    let fault = look.record.fault.as_ref().filter(no_capacity)?;
+    let off = look.phase() == Phase::Stopped && !stop_may_be_in_flight(look);
+    let listed = look.seen.instance_type.as_ref().is_some_and(|kind| look.types.contains(kind));
+    let fresh = |kind: &&InstanceType| !fault.types.contains(kind);
+    look.types.iter().find(fresh).filter(|_| off && listed && start_fault_waits(look))
 }
 
 /// A STOP without an answer whose run has not ended: a START now could be overtaken by it.

@@ -75,6 +75,12 @@ word!(
     "pool",
     64
 );
+word!(
+    /// An EC2 instance type, such as `g6.xlarge`.
+    InstanceType,
+    "instance type",
+    32
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! The ledger's item of one pool: demand, claims and the few facts that EC2 cannot tell.
 
-use super::{Instant, NodeId};
+use super::{InstanceType, Instant, Launch, NodeId};
 use crate::error::{CallError, ErrorClass};
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,8 +19,12 @@ pub struct PoolRecord {
     pub demand: u64,
     /// Moved by every claim and every recorded answer.
     pub claims: u64,
-    /// The newest wake that asked for any node of the pool.
+    /// The newest wake by a caller that asked for any node of the pool.
     pub wake: Option<Wake>,
+    /// The newest wake by a line of a request log; it is not heeded while the source is noisy.
+    pub line_wake: Option<Wake>,
+    /// A closed gate: no wake is taken. Absent: open.
+    pub gate: Option<Gate>,
     /// What is known of each node.
     pub nodes: BTreeMap<NodeId, NodeRecord>,
     /// Attributes that could not be read. They count as absent, except that a node with an unreadable claim is Unknown.
@@ -32,10 +37,32 @@ impl PoolRecord {
         self.nodes.get(id).cloned().unwrap_or_default()
     }
 
+    /// The newest wake of the pool that is heeded.
+    pub fn newest_wake(&self) -> Option<&Wake> {
+        let line = self.line_wake.as_ref().filter(|wake| !self.is_noise(wake.at));
+        [self.wake.as_ref(), line].into_iter().flatten().max_by_key(|wake| wake.at)
+    }
+
     /// The newest wake that may mean this node.
-    pub fn last_wake(&self, id: &NodeId) -> Option<Instant> {
+    pub fn last_wake(&self, id: &NodeId) -> Option<&Wake> {
         let named = self.nodes.get(id).and_then(|node| node.wake.as_ref());
-        [self.wake.as_ref(), named].into_iter().flatten().map(|wake| wake.at).max()
+        [self.newest_wake(), named].into_iter().flatten().max_by_key(|wake| wake.at)
+    }
+
+    /// The gate, if it is closed at this instant.
+    pub fn closed_gate(&self, now: Instant) -> Option<&Gate> {
+        self.gate.as_ref().filter(|gate| gate.until.is_none_or(|until| now < until))
+    }
+
+    /// Whether a log line's wake at this instant came when the source had woken too often for nothing (field case 20).
+    pub fn is_noise(&self, at: Instant) -> bool {
+        let of_day = self.nodes.values().filter_map(|node| node.noise.as_ref()).filter(|noise| at < noise.until);
+        let (mut wasted, mut since) = (0_u32, None);
+        for noise in of_day {
+            wasted = wasted.saturating_add(noise.lines);
+            since = since.max(Some(noise.at));
+        }
+        wasted > MOST_NOISE_WAKES && since.is_some_and(|since| at >= since)
     }
 }
 
@@ -54,6 +81,54 @@ pub struct NodeRecord {
     pub fault: Option<Fault>,
     /// How long the signals have been unknown.
     pub blind: Option<Blind>,
+    /// The newest launch that was seen.
+    pub launch: Option<Launch>,
+    /// Launches of today that served nobody.
+    pub noise: Option<Noise>,
+}
+
+/// A source that wakes for nothing more often than this in a day is told (design: "more than 6 times a day"), and its log
+/// lines wake nothing more that day.
+pub const MOST_NOISE_WAKES: u32 = 6;
+
+/// Launches of one day in which no request was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Noise {
+    /// How many were caused by log lines.
+    pub lines: u32,
+    /// How many were caused by pre-warms.
+    pub prewarms: u32,
+    /// When the newest was counted.
+    pub at: Instant,
+    /// The launch that was counted last, so that none counts twice.
+    pub launched_at: Instant,
+    /// The end of the local day, which ends the count.
+    pub until: Instant,
+}
+
+/// Who closed a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateKeeper {
+    /// The budget guard, which opens it again.
+    Budget,
+    /// A person; nothing but a person opens it before its end.
+    Person,
+}
+
+/// A closed gate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Gate {
+    /// Who closed it.
+    pub by: GateKeeper,
+    /// Since when.
+    pub since: Instant,
+    /// Why, for callers.
+    pub reason: String,
+    /// It opens by itself at this instant, in whole seconds; the budget's at the end of its month.
+    pub until: Option<Instant>,
+    /// Running nodes are drained too: stopped once no call is left.
+    pub drain: bool,
 }
 
 /// Somebody wants a node.
@@ -75,6 +150,25 @@ pub enum WakeSource {
     LogLine,
     /// A log batch too big to read: one wake too many costs half an hour, one too few costs a call.
     UnreadableBatch,
+}
+
+impl WakeSource {
+    /// The word in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prewarm => "prewarm",
+            Self::LogLine => "log_line",
+            Self::UnreadableBatch => "unreadable_batch",
+        }
+    }
+
+    /// Whether it came by a log, and not by a caller.
+    pub fn is_log(self) -> bool {
+        match self {
+            Self::Prewarm => false,
+            Self::LogLine | Self::UnreadableBatch => true,
+        }
+    }
 }
 
 /// What a claim is for.
@@ -102,6 +196,9 @@ pub struct Claim {
     pub open_until: Instant,
     /// The newest wake that a STOP's decision had in view: that wake is spent, a later one is not.
     pub wake: Option<Instant>,
+    /// Where that wake came from.
+    #[serde(default)]
+    pub source: Option<WakeSource>,
     /// How many times in a row this call was claimed without effect, from 1.
     pub tries: u32,
     /// What EC2 answered; absent while unanswered, and after an accepted START (the LaunchTime is its evidence).
@@ -161,24 +258,48 @@ pub struct Fault {
     pub since: Instant,
     /// How many in a row, from 1.
     pub tries: u32,
-    /// No call of this kind before.
+    /// No call of this kind before; another instance type is tried at once.
     pub retry_at: Instant,
+    /// The instance types that had no capacity since the row's last wait.
+    #[serde(default)]
+    pub types: Vec<InstanceType>,
 }
 
 impl Fault {
-    /// The fault after one more refusal: the row goes on if `earlier` is of the same kind.
-    pub fn next(kind: FaultKind, earlier: Option<&Fault>, error: &CallError, now: Instant) -> Fault {
+    /// The fault after one more refusal: the row goes on if `earlier` is of the same kind. `node` only spreads the waits.
+    pub fn next(kind: FaultKind, earlier: Option<&Fault>, node: &NodeId, error: &CallError, now: Instant) -> Fault {
         let row = earlier.filter(|fault| fault.kind == kind);
-        let tries = row.map_or(1, |fault| fault.tries.saturating_add(1));
+        // Another type tried within the same wait is the same try.
+        let same_try = row.is_some_and(|fault| !fault.types.is_empty() && now < fault.retry_at);
+        let tries = row.map_or(1, |fault| fault.tries.saturating_add(u32::from(!same_try)));
         Fault {
             kind,
             class: error.class,
             code: error.code.clone(),
             since: row.map_or(now, |fault| fault.since),
             tries,
-            retry_at: now + error.class.backoff(tries),
+            retry_at: now + spread(error.class.backoff(tries), node, tries),
+            types: row.filter(|_| same_try).map(|fault| fault.types.clone()).unwrap_or_default(),
         }
     }
+
+    /// The same, with one more instance type that had no capacity.
+    pub fn with_type(mut self, tried: Option<&InstanceType>) -> Fault {
+        let new = tried.filter(|tried| self.class == ErrorClass::Capacity && !self.types.contains(tried));
+        self.types.extend(new.cloned());
+        self
+    }
+}
+
+/// Jitter: takes up to a fifth off a wait, the same for the same node and try, so that nodes refused together do not come
+/// back together. Never longer, so that the quick waits still end before the next tick.
+fn spread(wait: TimeDelta, node: &NodeId, tries: u32) -> TimeDelta {
+    let hash = node
+        .as_str()
+        .bytes()
+        .fold(u64::from(tries), |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let most = u64::try_from(wait.num_seconds()).unwrap_or(0) / 5;
+    wait - TimeDelta::seconds(i64::try_from((hash >> 8) % (most + 1)).unwrap_or(0))
 }
 
 /// How long a node's signals have been unknown.

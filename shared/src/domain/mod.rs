@@ -1,13 +1,17 @@
 //! The words of the field as types: pools, nodes, what EC2 says of them and what is held to be true.
 
 mod ids;
+mod launch;
 mod ledger;
+mod usd;
 
-pub use ids::{NodeId, PoolName, WordFault};
+pub use ids::{InstanceType, NodeId, PoolName, WordFault};
+pub use launch::{Launch, UNSEEN, merged, running_seconds};
 pub use ledger::{
-    AlertKey, Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeRecord, PoolRecord, ReadyFact, RunId,
-    Wake, WakeSource,
+    AlertKey, Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Gate, GateKeeper, MOST_NOISE_WAKES, Mark,
+    NodeRecord, Noise, PoolRecord, ReadyFact, RunId, Wake, WakeSource,
 };
+pub use usd::{Usd, UsdFault};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -88,6 +92,35 @@ pub struct NodeSeen {
     pub address: Option<String>,
     /// A spot node: a one-time request can never be stopped (field case 10).
     pub spot: bool,
+    /// Its instance type now; it may be changed while the node is stopped.
+    pub instance_type: Option<InstanceType>,
+    /// A public IPv4 address and whether it is kept while the node is stopped.
+    pub public_address: Option<PublicAddress>,
+}
+
+/// A public IPv4 address, billed by the hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublicAddress {
+    /// Goes back to AWS while the node is stopped.
+    Automatic,
+    /// An Elastic IP: billed all hours.
+    Elastic,
+}
+
+/// One volume of a node, as it is billed: for all hours from its creation on, whether the node runs or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Such as `gp3`.
+    pub kind: String,
+    /// Size in GiB.
+    pub gib: i64,
+    /// Operations a second it is provisioned for.
+    pub iops: i64,
+    /// MiB a second it is provisioned for.
+    pub mibps: i64,
+    /// Since when it is billed.
+    pub created_at: Option<Instant>,
 }
 
 impl NodeSeen {

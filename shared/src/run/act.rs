@@ -1,15 +1,16 @@
 //! Carries decisions out: claim, call, record, tell. Shared by every run that starts or stops a node.
 
-use super::alert::{About, Alert};
+use super::alert::{About, Alert, Whom};
 use super::call::{
     Answer, Call, Claimed, Fact, Permit, Started, Stopped, take_alert_claim, take_claim, take_published, take_recorded,
-    take_start, take_stop,
+    take_resized, take_start, take_stop,
 };
 use super::outcome::{Effect, EffectKind};
 use super::{Context, Outcome};
 use crate::decide::{Look, Reason};
 use crate::domain::{
-    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NodeId, NodeState, PoolName, PoolRecord,
+    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName,
+    PoolRecord, WakeSource,
 };
 use crate::error::{CallError, ErrorClass, TookEffect};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +31,12 @@ pub(super) struct Intent {
     act: Act,
     reason: Reason,
     launched_at: Option<Instant>,
-    /// The newest wake the decision had in view.
+    /// The newest wake the decision had in view, and where it came from.
     wake: Option<Instant>,
+    source: Option<WakeSource>,
+    whom: Whom,
+    /// Another instance type, to be set before the START.
+    to_type: Option<InstanceType>,
     /// The demand counter that must not have moved since the decision's look; for a first STOP.
     demand: Option<u64>,
     tries: u32,
@@ -58,10 +63,23 @@ impl Intent {
             reason,
             launched_at: look.seen.launched_at,
             wake,
+            source: look.wake_source,
+            whom: Whom::of(&look.seen),
+            to_type: None,
             demand: (act == Act::Stop).then_some(look.demand),
             tries: earlier.map_or(1, |claim| claim.tries.saturating_add(1)),
             fault: look.record.fault.clone(),
         }
+    }
+
+    /// The same, as another instance type.
+    pub(super) fn with_type(self, to_type: Option<InstanceType>) -> Self {
+        Self { to_type, ..self }
+    }
+
+    /// The type that a START is tried as.
+    fn tried_type(&self) -> Option<&InstanceType> {
+        self.to_type.as_ref().or(self.whom.kind.as_ref())
     }
 
     pub(super) fn is_for(&self, node: &NodeId) -> bool {
@@ -88,6 +106,7 @@ impl Intent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Claim,
+    Resize,
     Send,
     Record,
     ClaimAlert,
@@ -107,7 +126,12 @@ pub(super) struct Acts {
     granted: Vec<Intent>,
     records: BTreeMap<PoolName, PoolRecord>,
     writes: Vec<Call>,
+    written: Vec<Call>,
     alerts: Vec<Alert>,
+    /// Sleeping nodes that become their pool's preferred type again.
+    put_back: Vec<(Whom, InstanceType)>,
+    /// What the nodes are now that EC2 has changed.
+    changed: BTreeMap<NodeId, InstanceType>,
     /// Nodes whose claim was lost: the world has moved and is worth a second look.
     pub(super) lost: BTreeSet<NodeId>,
 }
@@ -129,9 +153,24 @@ impl Acts {
             granted: Vec::new(),
             records,
             writes,
+            written: Vec::new(),
             alerts,
+            put_back: Vec::new(),
+            changed: BTreeMap::new(),
             lost: BTreeSet::new(),
         }
+    }
+
+    /// Changes the types of these sleeping nodes too. Nobody waits for them, so no claim is needed: EC2 refuses the change
+    /// where somebody has started the node meanwhile.
+    pub(super) fn with_put_back(self, put_back: Vec<(Whom, InstanceType)>) -> Self {
+        Self { put_back, ..self }
+    }
+
+    /// The node with the type that this run has given it: the describe of before does not know.
+    pub(super) fn as_changed(&self, mut seen: NodeSeen) -> NodeSeen {
+        seen.instance_type = self.changed.get(&seen.id).cloned().or(seen.instance_type);
+        seen
     }
 
     /// The items as this run knows them now: claims granted and answers recorded are in them.
@@ -148,7 +187,8 @@ impl Acts {
                 return Some(calls);
             }
             self.stage = match self.stage {
-                Stage::Claim => Stage::Send,
+                Stage::Claim => Stage::Resize,
+                Stage::Resize => Stage::Send,
                 Stage::Send => Stage::Record,
                 Stage::Record => Stage::ClaimAlert,
                 Stage::ClaimAlert => Stage::Publish,
@@ -164,11 +204,15 @@ impl Acts {
     fn calls(&mut self) -> Vec<Call> {
         match self.stage {
             Stage::Claim => self.next_claims(),
+            Stage::Resize => self.next_resizes(),
             Stage::Send => {
                 self.asked = std::mem::take(&mut self.granted);
                 self.asked.iter().map(Intent::call).collect()
             }
-            Stage::Record => std::mem::take(&mut self.writes),
+            Stage::Record => {
+                self.written = std::mem::take(&mut self.writes);
+                self.written.clone()
+            }
             Stage::ClaimAlert => {
                 let at = self.ctx.now;
                 self.alerts.iter().map(|alert| Call::ClaimAlert { key: alert.key.clone(), at }).collect()
@@ -188,8 +232,11 @@ impl Acts {
         }
         match self.stage {
             Stage::Claim => self.absorb_claims(answers, outcome),
+            Stage::Resize => self.absorb_resizes(answers, outcome),
             Stage::Send => self.absorb_sends(answers, outcome),
             Stage::Record => {
+                let written = std::mem::take(&mut self.written).into_iter().zip(&answers);
+                outcome.effects.extend(written.filter_map(|(call, answer)| effect_of_write(call, answer)));
                 note_failures(answers, outcome);
                 self.stage = Stage::ClaimAlert;
             }
@@ -223,6 +270,7 @@ impl Acts {
                 launched_at: intent.launched_at,
                 open_until: self.ctx.now + self.ctx.time_out,
                 wake: intent.wake,
+                source: intent.source,
                 tries: intent.tries,
                 answer: None,
             },
@@ -268,6 +316,74 @@ impl Acts {
         self.granted.push(intent);
     }
 
+    /// The granted ones that are to be another type first; the others wait in `granted`.
+    fn next_resizes(&mut self) -> Vec<Call> {
+        let (resized, plain) =
+            std::mem::take(&mut self.granted).into_iter().partition(|intent| intent.to_type.is_some());
+        (self.asked, self.granted) = (resized, plain);
+        let call = |intent: &Intent| Some(Call::Resize { node: intent.node.clone(), to: intent.to_type.clone()? });
+        let back = |(whom, to): &(Whom, InstanceType)| Some(Call::Resize { node: whom.node.clone()?, to: to.clone() });
+        self.asked.iter().filter_map(call).chain(self.put_back.iter().filter_map(back)).collect()
+    }
+
+    fn absorb_resizes(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
+        let mut answers = answers.into_iter();
+        for mut intent in std::mem::take(&mut self.asked) {
+            match take_resized(answers.next()) {
+                Ok(()) => {
+                    let kind = intent.to_type.as_ref().map(InstanceType::to_string).unwrap_or_default();
+                    outcome.effects.push(effect(&intent, EffectKind::Resized, kind));
+                    self.changed.extend(intent.to_type.clone().map(|kind| (intent.node.clone(), kind)));
+                    intent.whom.kind.clone_from(&intent.to_type);
+                    self.granted.push(intent);
+                }
+                // Nothing was started: the claim is void, whatever became of the type.
+                Err(error) => self.not_resized(&intent, error, outcome),
+            }
+        }
+        for (whom, to) in std::mem::take(&mut self.put_back) {
+            self.put_back_answered(whom, &to, take_resized(answers.next()), outcome);
+        }
+        self.stage = Stage::Send;
+    }
+
+    /// A refusal that does not pass is told; the node starts as the type it has meanwhile.
+    fn put_back_answered(&mut self, whom: Whom, to: &InstanceType, sent: Result<(), CallError>, outcome: &mut Outcome) {
+        match sent {
+            Ok(()) => {
+                let (pool, node) = (whom.pool.clone(), whom.node.clone());
+                outcome.effects.push(Effect {
+                    event: EffectKind::Resized,
+                    pool,
+                    node,
+                    reason: format!("back to {to}"),
+                });
+            }
+            Err(error) => {
+                if error.class.tells_at_once() {
+                    let done = format!("the node starts as the type it has; {to} is tried again at every tick");
+                    self.alerts.push(About::new(&self.ctx, whom).cannot_do(&error, &done));
+                }
+                outcome.failed.push(error);
+            }
+        }
+    }
+
+    /// A type that EC2 does not let the node become is passed over like one without capacity; a node in another state, or
+    /// trouble that passes, is looked at again.
+    fn not_resized(&mut self, intent: &Intent, error: CallError, outcome: &mut Outcome) {
+        let class = match error.class {
+            ErrorClass::Transient | ErrorClass::Conflict => error.class,
+            ErrorClass::Capacity
+            | ErrorClass::Quota
+            | ErrorClass::NotFound
+            | ErrorClass::Permanent
+            | ErrorClass::Unknown => ErrorClass::Capacity,
+        };
+        let waits = CallError { class, effect: TookEffect::No, ..error.clone() };
+        self.refused(intent, &waits, error, outcome);
+    }
+
     fn absorb_sends(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
         for (intent, answer) in std::mem::take(&mut self.asked).into_iter().zip(answers) {
             let sent = match intent.act {
@@ -277,7 +393,7 @@ impl Acts {
                 }
             };
             if let Err(error) = sent {
-                self.refused(&intent, error, outcome);
+                self.refused(&intent, &error.clone(), error, outcome);
             }
         }
         self.stage = Stage::Record;
@@ -302,22 +418,24 @@ impl Acts {
         }
     }
 
-    fn refused(&mut self, intent: &Intent, error: CallError, outcome: &mut Outcome) {
+    /// `waits` sets how long is waited and whether the claim is void; `error` is what people are told.
+    fn refused(&mut self, intent: &Intent, waits: &CallError, error: CallError, outcome: &mut Outcome) {
         let (kind, event) = match intent.act {
             Act::Start => (FaultKind::Start, EffectKind::StartFailed),
             Act::Stop | Act::ForceStop => (FaultKind::Stop, EffectKind::StopFailed),
         };
         outcome.effects.push(effect(intent, event, error.code.clone()));
-        let fault = Fault::next(kind, intent.fault.as_ref(), &error, self.ctx.now);
+        let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, waits, self.ctx.now);
+        let fault = fault.with_type(intent.tried_type().filter(|_| kind == FaultKind::Start));
         // Trouble that the next tick repairs is told when it does not pass.
-        let passes = match error.effect {
+        let passes = match waits.effect {
             TookEffect::No => fault.tries < 3,
             TookEffect::Maybe => fault.tries < 2,
         };
         if error.class.tells_at_once() || !passes {
             self.tell(intent, &error, &fault);
         }
-        match error.effect {
+        match waits.effect {
             TookEffect::No => self.record(intent, ClaimAnswer::Refused, Some(fault)),
             // It may have happened, or may happen yet: the claim stands and ends by evidence.
             TookEffect::Maybe => self.write_fact(intent, Fact::Fault(Some(fault))),
@@ -338,11 +456,12 @@ impl Acts {
             effect: TookEffect::Maybe,
         };
         let kind = if intent.act == Act::Start { FaultKind::Start } else { FaultKind::Stop };
-        self.tell(intent, &error, &Fault::next(kind, intent.fault.as_ref(), &error, self.ctx.now));
+        let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, &error, self.ctx.now);
+        self.tell(intent, &error, &fault);
     }
 
     fn tell(&mut self, intent: &Intent, error: &CallError, fault: &Fault) {
-        let about = About { pool: &intent.pool, node: Some(&intent.node), now: self.ctx.now };
+        let about = About::new(&self.ctx, intent.whom.clone());
         let alert = match intent.act {
             Act::Start => about.start_failed(error, fault.since, fault.retry_at),
             Act::Stop | Act::ForceStop => about.cannot_stop(error, fault.since, fault.retry_at),
@@ -387,8 +506,7 @@ impl Acts {
         for (alert, answer) in std::mem::take(&mut self.alerts).into_iter().zip(answers) {
             match take_published(Some(answer)) {
                 Ok(()) => {
-                    let (pool, node, reason) = (alert.pool.clone(), alert.node.clone(), alert.subject.clone());
-                    outcome.effects.push(Effect { event: EffectKind::Alert, pool, node, reason });
+                    outcome.effects.push(alert.sent());
                     sent.push(alert);
                 }
                 // Nobody has been told: the failure has to show where something watches.
@@ -401,7 +519,32 @@ impl Acts {
 }
 
 fn effect(intent: &Intent, event: EffectKind, reason: String) -> Effect {
-    Effect { event, pool: intent.pool.clone(), node: Some(intent.node.clone()), reason }
+    Effect { event, pool: Some(intent.pool.clone()), node: Some(intent.node.clone()), reason }
+}
+
+/// What a write has done, once it is known to be done.
+fn effect_of_write(call: Call, answer: &Answer) -> Option<Effect> {
+    if !matches!(answer, Answer::Recorded(Ok(()))) {
+        return None;
+    }
+    let of_budget = |reason: String| Some(Effect { event: EffectKind::BudgetRepaired, pool: None, node: None, reason });
+    match call {
+        Call::SetGate { pool, gate: Some(gate), .. } => {
+            Some(Effect { event: EffectKind::GateClosed, pool: Some(pool), node: None, reason: gate.reason })
+        }
+        Call::SetGate { pool, gate: None, .. } => {
+            let reason = "the budget has room again".to_owned();
+            Some(Effect { event: EffectKind::GateOpened, pool: Some(pool), node: None, reason })
+        }
+        Call::CreateBudget { budget, .. } => of_budget(format!("budget {} was missing", budget.name)),
+        Call::SetBudgetAmount { budget, .. } => {
+            of_budget(format!("amount of {} is {} now", budget.name, budget.amount))
+        }
+        Call::CreateNotices { budget, notices } => {
+            of_budget(format!("{} notifications of {} were missing", notices.len(), budget.name))
+        }
+        _ => None,
+    }
 }
 
 fn note_failures(answers: Vec<Answer>, outcome: &mut Outcome) {

@@ -2,9 +2,11 @@
 //! `world.rs` answers them in memory.
 
 use super::alert::Alert;
+use crate::access_log::Filter;
+use crate::decide::budget::{Basis, BudgetPolicy};
 use crate::domain::{
-    AlertKey, Blind, Claim, ClaimAnswer, Fault, Instant, Mark, NodeId, NodeSeen, NodeState, PoolName, PoolRecord,
-    ReadyFact, RunId, Wake,
+    AlertKey, Blind, Claim, ClaimAnswer, Disk, Fault, Gate, InstanceType, Instant, Launch, Mark, NodeId, NodeSeen,
+    NodeState, Noise, PoolName, PoolRecord, ReadyFact, RunId, Usd, Wake,
 };
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
@@ -44,6 +46,68 @@ pub struct Signal {
     pub alive: Option<MetricRef>,
 }
 
+/// A request log that is counted where there is no metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSource {
+    /// The log group.
+    pub group: String,
+    /// Which of its lines are use. Any line proves that the source is alive.
+    pub filter: Filter,
+    /// A metric that has points whenever the source works; needed where the log may be silent for minutes.
+    pub alive: Option<MetricRef>,
+}
+
+/// What a run has to know of a pool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PoolPolicy {
+    /// Metrics of use.
+    pub signals: Vec<Signal>,
+    /// Logs of use.
+    pub logs: Vec<LogSource>,
+    /// The instance types a node may be started as where there is no capacity, the preferred one first; empty: never changed.
+    pub types: Vec<InstanceType>,
+}
+
+impl From<Vec<Signal>> for PoolPolicy {
+    fn from(signals: Vec<Signal>) -> Self {
+        Self { signals, ..Self::default() }
+    }
+}
+
+/// The points of every log asked for, by group: above zero where a line was use, zero where one only proves life.
+pub type LogActivity = BTreeMap<String, Result<Series, Unread>>;
+
+/// The launches of each pool's nodes.
+pub type History = BTreeMap<PoolName, Vec<(NodeId, Launch)>>;
+
+/// Status-check samples of each node: the start of each five minutes and the number of samples in it, one a minute while it
+/// runs.
+pub type Samples = BTreeMap<NodeId, Vec<(Instant, f64)>>;
+
+/// One notification of AWS's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Notice {
+    /// Which figure.
+    pub basis: Basis,
+    /// Percent of the amount.
+    pub percent: u32,
+}
+
+/// The AWS budget as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetSeen {
+    /// Its amount, as AWS writes it.
+    pub amount: String,
+    /// Its currency.
+    pub unit: String,
+    /// AWS's figure of what is spent; 8 to 12 hours late.
+    pub actual: Option<Usd>,
+    /// AWS's forecast; it needs about five weeks of data.
+    pub forecast: Option<Usd>,
+    /// Its notifications that are percentages of GREATER_THAN.
+    pub notices: BTreeSet<Notice>,
+}
+
 /// The points of every metric asked for, or why there are none.
 pub type Activity = BTreeMap<MetricRef, Result<Series, Unread>>;
 
@@ -58,6 +122,8 @@ pub enum Fact {
     Fault(Option<Fault>),
     /// Unknown signals.
     Blind(Option<Blind>),
+    /// Launches that served nobody.
+    Noise(Option<Noise>),
 }
 
 /// The attribute that holds a fact of a node: `KIND#NODE`. One attribute a fact, at the top level.
@@ -88,7 +154,8 @@ pub enum Call {
         /// Which.
         pools: BTreeSet<PoolName>,
     },
-    /// Records a wake: one unconditional update that moves the demand counter and returns the new item.
+    /// Records a wake: one update that moves the demand counter and returns the new item. It is refused by a closed gate and
+    /// by nothing else.
     RecordDemand {
         /// The pool.
         pool: PoolName,
@@ -105,6 +172,100 @@ pub enum Call {
         from: Instant,
         /// Exclusive.
         to: Instant,
+    },
+    /// FilterLogEvents, for groups that have no metric.
+    ReadLogs {
+        /// Which groups, and which of their lines are use.
+        sources: Vec<LogSource>,
+        /// Inclusive.
+        from: Instant,
+        /// Exclusive.
+        to: Instant,
+    },
+    /// The launches that ended at or after an instant; the open ones stand in the pools' items.
+    ReadHistory {
+        /// Of which pools' nodes.
+        pools: BTreeSet<PoolName>,
+        /// From when on.
+        from: Instant,
+    },
+    /// SampleCount of EC2's status checks in 5-minute buckets: free, and none of the idle sources.
+    ReadSamples {
+        /// Which nodes.
+        nodes: BTreeSet<NodeId>,
+        /// Inclusive.
+        from: Instant,
+        /// Exclusive.
+        to: Instant,
+    },
+    /// DescribeVolumes of what is attached to these nodes.
+    ReadDisks {
+        /// Which nodes.
+        nodes: BTreeSet<NodeId>,
+    },
+    /// DescribeBudget and its notifications; none where there is no such budget.
+    ReadBudget {
+        /// Its name.
+        name: String,
+    },
+    /// The amount that was configured when the AWS budget was last found to have it.
+    ReadBudgetNote {
+        /// The budget's name.
+        name: String,
+    },
+    /// CreateBudget with its notifications.
+    CreateBudget {
+        /// As it is to be.
+        budget: BudgetPolicy,
+        /// The pools whose cost it counts.
+        pools: BTreeSet<PoolName>,
+    },
+    /// UpdateBudget: sets the amount, and clears AWS's calculated spend.
+    SetBudgetAmount {
+        /// As it is to be.
+        budget: BudgetPolicy,
+        /// The pools whose cost it counts.
+        pools: BTreeSet<PoolName>,
+    },
+    /// CreateNotification, one by one.
+    CreateNotices {
+        /// Of which budget, and to which addresses.
+        budget: BudgetPolicy,
+        /// Which.
+        notices: BTreeSet<Notice>,
+    },
+    /// Notes the amount in the ledger.
+    NoteBudget {
+        /// The budget's name.
+        name: String,
+        /// The amount.
+        amount: Usd,
+    },
+    /// Closes or opens the gate of a pool, unless a person holds it; moves the claim counter, so that no START goes out that
+    /// was decided on the gate as it was before.
+    SetGate {
+        /// The pool.
+        pool: PoolName,
+        /// Closed, or none to open it.
+        gate: Option<Gate>,
+        /// When: a person's gate whose end has passed is open.
+        at: Instant,
+    },
+    /// ModifyInstanceAttribute: another instance type for a stopped node.
+    Resize {
+        /// The node.
+        node: NodeId,
+        /// The type.
+        to: InstanceType,
+    },
+    /// Writes launches down: ended ones into the history first, then the newest of each node into the pool's item.
+    NoteLaunches {
+        /// The pool.
+        pool: PoolName,
+        /// Ended launches.
+        ended: Vec<(NodeId, Launch)>,
+        /// The newest launch of each node.
+        newest: Vec<(NodeId, Launch)>,
     },
     /// DescribeInstanceStatus: which of these running nodes pass their status checks.
     ReadReadiness {
@@ -182,6 +343,15 @@ pub enum Claimed {
     Lost(PoolRecord),
 }
 
+/// What became of a wake.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Demanded {
+    /// Recorded; the item as it is now.
+    Recorded(PoolRecord),
+    /// Refused by a closed gate; the item as it is.
+    Refused(PoolRecord),
+}
+
 /// What StartInstances answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Started {
@@ -202,7 +372,7 @@ pub struct Stopped {
 pub enum Answer {
     Nodes(Result<Vec<NodeSeen>, CallError>),
     Ledger(Result<BTreeMap<PoolName, PoolRecord>, CallError>),
-    Demand(Result<PoolRecord, CallError>),
+    Demand(Result<Demanded, CallError>),
     Activity(Result<Activity, CallError>),
     Readiness(Result<BTreeSet<NodeId>, CallError>),
     Claim(Result<Claimed, CallError>),
@@ -211,6 +381,13 @@ pub enum Answer {
     Recorded(Result<(), CallError>),
     AlertClaim(Result<bool, CallError>),
     Published(Result<(), CallError>),
+    Logs(Result<LogActivity, CallError>),
+    History(Result<History, CallError>),
+    Samples(Result<Samples, CallError>),
+    Disks(Result<BTreeMap<NodeId, Vec<Disk>>, CallError>),
+    Budget(Result<Option<BudgetSeen>, CallError>),
+    BudgetNote(Result<Option<Usd>, CallError>),
+    Resized(Result<(), CallError>),
 }
 
 macro_rules! takes {
@@ -230,7 +407,7 @@ macro_rules! takes {
 takes! {
     take_nodes, Nodes, Vec<NodeSeen>, "describe nodes";
     take_ledger, Ledger, BTreeMap<PoolName, PoolRecord>, "read ledger";
-    take_demand, Demand, PoolRecord, "record demand";
+    take_demand, Demand, Demanded, "record demand";
     take_activity, Activity, Activity, "read activity";
     take_readiness, Readiness, BTreeSet<NodeId>, "read readiness";
     take_claim, Claim, Claimed, "claim";
@@ -239,4 +416,11 @@ takes! {
     take_recorded, Recorded, (), "record";
     take_alert_claim, AlertClaim, bool, "claim alert";
     take_published, Published, (), "publish";
+    take_logs, Logs, LogActivity, "read logs";
+    take_history, History, History, "read history";
+    take_samples, Samples, Samples, "read status-check samples";
+    take_disks, Disks, BTreeMap<NodeId, Vec<Disk>>, "read volumes";
+    take_budget, Budget, Option<BudgetSeen>, "read budget";
+    take_budget_note, BudgetNote, Option<Usd>, "read the budget's note";
+    take_resized, Resized, (), "change the instance type";
 }

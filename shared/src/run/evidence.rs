@@ -27,18 +27,19 @@ pub(super) struct FallenStart {
 /// Notes in the look that its START fell back, if it did: the claim is void and the node waits before the next try.
 pub(super) fn note_fallen_start(ctx: &Context, look: &mut Look) -> Option<FallenStart> {
     let error = fell_back(look)?;
-    let mut fault = Fault::next(FaultKind::Start, look.record.fault.as_ref(), &error, look.now);
+    let mut fault = Fault::next(FaultKind::Start, look.record.fault.as_ref(), &look.seen.id, &error, look.now)
+        .with_type(look.seen.instance_type.as_ref());
     // Each fallen start bills a minute; whatever the cause, callers that keep asking do not start it again at once.
     fault.retry_at = fault.retry_at.max(look.now + STALE_LOOK);
     let claim = look.record.claim.as_mut()?;
     claim.answer = Some(ClaimAnswer::Refused);
     look.record.fault = Some(fault.clone());
     let (pool, node) = (look.seen.pool.clone(), look.seen.id.clone());
-    let about = About { pool: &pool, node: Some(&node), now: ctx.now };
+    let about = About::node(ctx, &look.seen);
     let (alert, run) = (about.start_failed(&error, fault.since, fault.retry_at), claim.run.clone());
     let effect = Effect {
         event: EffectKind::StartFailed,
-        pool: pool.clone(),
+        pool: Some(pool.clone()),
         node: Some(node.clone()),
         reason: error.code.clone(),
     };

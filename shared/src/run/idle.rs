@@ -1,18 +1,26 @@
 //! One tick: looks at every node, stops what is idle, repeats what had no effect, starts what an unmet wake still wants.
 
 use super::act::{Act, Acts, Intent};
-use super::alert::{About, Alert};
-use super::call::{Activity, Answer, Call, Fact, take_activity, take_ledger, take_nodes, take_readiness};
+use super::alert::{About, Alert, Whom};
+use super::call::{
+    Activity, Answer, Call, Fact, LogActivity, take_activity, take_ledger, take_logs, take_nodes, take_readiness,
+};
 use super::evidence::{fault_is_over, is_late, note_fallen_start};
-use super::look::{Facts, activity_call, decided, used, without_use};
+use super::launches::{Launches, Sight, wasted, wasted_today};
+use super::look::{Facts, activity_call, decided, logs_call, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
 use super::{Context, Outcome, Run, Step};
 use crate::decide::idle::{IdleAction, IdleDecision};
+use crate::decide::uptime::LocalDay;
 use crate::decide::wake::WakeAction;
 use crate::decide::{Look, Reason, blind, idle, wake};
-use crate::domain::{Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact};
+use crate::domain::{
+    Blind, InstanceType, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName, PoolRecord,
+    ReadyFact,
+};
 use crate::error::CallError;
 use crate::observation::{Unread, is_overdue};
+use crate::policy::DRAIN_DEADLINE;
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Stage {
     Start,
     Look,
-    Signals { nodes: Vec<NodeSeen>, activity: bool, readiness: bool },
+    Signals { nodes: Vec<NodeSeen>, activity: bool, logs: bool, readiness: bool },
     Act(Box<Acts>),
     Over,
 }
@@ -38,6 +46,11 @@ pub struct IdleRun {
     writes: Vec<Call>,
     alerts: Vec<Alert>,
     intents: Vec<Intent>,
+    /// The nodes as they were listed last, and what was tried to be started, each once a run.
+    nodes: Vec<NodeSeen>,
+    tried: BTreeSet<(NodeId, Option<InstanceType>)>,
+    /// Stopped nodes that are made the preferred type again.
+    resizes: Vec<(Whom, InstanceType)>,
 }
 
 impl IdleRun {
@@ -53,6 +66,9 @@ impl IdleRun {
             writes: Vec::new(),
             alerts: Vec::new(),
             intents: Vec::new(),
+            nodes: Vec::new(),
+            tried: BTreeSet::new(),
+            resizes: Vec::new(),
         }
     }
 }
@@ -62,11 +78,12 @@ impl Run for IdleRun {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.look(),
             Stage::Look => self.looked(answers),
-            Stage::Signals { nodes, activity, readiness } => {
+            Stage::Signals { nodes, activity, logs, readiness } => {
                 let mut answers = answers.into_iter();
                 let points = if activity { take_activity(answers.next()) } else { Ok(Activity::new()) };
+                let lines = if logs { take_logs(answers.next()) } else { Ok(LogActivity::new()) };
                 let ready = if readiness { take_readiness(answers.next()) } else { Ok(BTreeSet::new()) };
-                self.signalled(nodes, &points, ready)
+                self.signalled(nodes, &points, &lines, ready)
             }
             Stage::Act(acts) => self.acted(*acts, answers),
             Stage::Over => Step::Done(std::mem::take(&mut self.outcome)),
@@ -105,12 +122,18 @@ impl IdleRun {
     }
 
     fn ask_signals(&mut self, nodes: Vec<NodeSeen>) -> Step {
-        let activity = activity_call(&self.ctx, &nodes);
+        self.nodes.clone_from(&nodes);
+        let (activity, logs) = (activity_call(&self.ctx, &nodes), logs_call(&self.ctx, &nodes));
         let unready: BTreeSet<NodeId> =
             nodes.iter().filter(|node| self.is_unready(node)).map(|node| node.id.clone()).collect();
         let readiness = (!unready.is_empty()).then_some(Call::ReadReadiness { nodes: unready });
-        self.stage = Stage::Signals { nodes, activity: activity.is_some(), readiness: readiness.is_some() };
-        let calls: Vec<Call> = activity.into_iter().chain(readiness).collect();
+        self.stage = Stage::Signals {
+            nodes,
+            activity: activity.is_some(),
+            logs: logs.is_some(),
+            readiness: readiness.is_some(),
+        };
+        let calls: Vec<Call> = activity.into_iter().chain(logs).chain(readiness).collect();
         if calls.is_empty() { self.next(Vec::new()) } else { Step::Calls(calls) }
     }
 
@@ -129,9 +152,10 @@ impl IdleRun {
         &mut self,
         nodes: Vec<NodeSeen>,
         activity: &Result<Activity, CallError>,
+        logs: &Result<LogActivity, CallError>,
         ready: Result<BTreeSet<NodeId>, CallError>,
     ) -> Step {
-        self.outcome.failed.extend(activity.as_ref().err().cloned());
+        self.outcome.failed.extend(activity.as_ref().err().into_iter().chain(logs.as_ref().err()).cloned());
         let ready = ready.unwrap_or_else(|error| {
             self.outcome.failed.push(error);
             BTreeSet::new()
@@ -144,13 +168,17 @@ impl IdleRun {
                 continue;
             };
             let record = self.records.entry(seen.pool.clone()).or_default();
-            let reading = used(&self.ctx, &seen, record, activity);
+            let reading = used(&self.ctx, &seen, record, activity, logs);
             pool.push(Look { used: reading, ..without_use(&self.ctx, seen, record) });
         }
         for looks in looks.values_mut() {
             for look in looks.iter_mut() {
                 self.note_evidence(look, &ready);
             }
+        }
+        // A second look decides again; what happened was written down by the first.
+        if self.only.is_none() {
+            self.note_launches(&mut looks);
         }
         for (pool, looks) in &looks {
             self.decide_idle(looks);
@@ -162,8 +190,7 @@ impl IdleRun {
     /// Nothing can tell whether such a node is used: it is kept, and a person is told.
     fn meet_unknown_pool(&mut self, seen: NodeSeen) {
         if seen.state == NodeState::Running && self.only.is_none() {
-            let about = About { pool: &seen.pool, node: Some(&seen.id), now: self.ctx.now };
-            self.alerts.push(about.unknown_pool());
+            self.alerts.push(About::node(&self.ctx, &seen).unknown_pool(seen.launched_at));
             let look = Look { used: Err(Unread::NoSignals), ..without_use(&self.ctx, seen, &PoolRecord::default()) };
             let line = decided(&look, "keep", Reason::SignalsUnknown, None, &PoolRecord::default());
             self.outcome.decided.push(line);
@@ -179,8 +206,7 @@ impl IdleRun {
             self.effect(look, EffectKind::Ready, "status checks ok".to_owned());
         }
         if is_late(look) {
-            let about = About { pool: &look.seen.pool, node: Some(&look.seen.id), now: self.ctx.now };
-            self.alerts.push(about.not_ready(look.seen.launched_at));
+            self.alerts.push(About::node(&self.ctx, &look.seen).not_ready(look.seen.launched_at));
         }
         if let Some(fallen) = note_fallen_start(&self.ctx, look) {
             self.writes.push(fallen.write);
@@ -190,6 +216,37 @@ impl IdleRun {
         if fault_is_over(look) {
             look.record.fault = None;
             self.fact(look, Fact::Fault(None));
+        }
+    }
+
+    /// Launches that are new, used for the first time, or over; one that served nobody is counted (field case 20).
+    fn note_launches(&mut self, looks: &mut BTreeMap<PoolName, Vec<Look>>) {
+        for (pool, looks) in looks {
+            let mut launches = Launches::default();
+            for look in looks.iter_mut() {
+                launches.note(look, Sight::Judged, &mut self.outcome);
+                if let Some(noise) = wasted(&self.ctx, look) {
+                    self.records
+                        .entry(pool.clone())
+                        .or_default()
+                        .nodes
+                        .entry(look.seen.id.clone())
+                        .or_default()
+                        .noise = Some(noise.clone());
+                    self.fact(look, Fact::Noise(Some(noise)));
+                }
+            }
+            self.tell_noise(pool);
+            self.writes.extend(launches.call(pool));
+        }
+    }
+
+    fn tell_noise(&mut self, pool: &PoolName) {
+        let record = self.record(pool);
+        let (lines, prewarms) = wasted_today(&record, self.ctx.now);
+        if lines.max(prewarms) > MOST_NOISE_WAKES {
+            let since = LocalDay::of(self.ctx.policy.zone, self.ctx.now).from;
+            self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).noise_wakes(lines, prewarms, since));
         }
     }
 
@@ -207,11 +264,26 @@ impl IdleRun {
                 }
                 IdleAction::Stop => self.intents.push(Intent::new(look, Act::Stop, decision.reason)),
                 IdleAction::ForceStop => self.intents.push(Intent::new(look, Act::ForceStop, decision.reason)),
+                IdleAction::PutBack => self.put_back(look),
             }
+            self.tell_waiting_drain(look, &decision);
             let record = self.record(&look.seen.pool);
             let line = decided(look, word(decision.action), decision.reason, decision.stops_not_before, &record);
             self.outcome.decided.retain(|earlier| earlier.node.as_ref() != Some(&look.seen.id));
             self.outcome.decided.push(line);
+        }
+    }
+
+    fn put_back(&mut self, look: &Look) {
+        let Some(to) = look.types.first().cloned() else { return };
+        self.resizes.push((Whom::of(&look.seen), to));
+    }
+
+    fn tell_waiting_drain(&mut self, look: &Look, decision: &IdleDecision) {
+        let waits = matches!(decision.reason, Reason::OpenCall | Reason::Draining | Reason::SignalsUnknown);
+        let since = look.drained_since.filter(|since| waits && look.now - *since >= DRAIN_DEADLINE);
+        if let Some(since) = since {
+            self.alerts.push(About::node(&self.ctx, &look.seen).drain_waits(look, since));
         }
     }
 
@@ -222,13 +294,18 @@ impl IdleRun {
         for target in std::iter::once(None).chain(named) {
             let decision = wake::decide(looks, &record, target.as_ref(), &self.ctx.policy, self.ctx.now);
             if decision.reason == Reason::NoNode && target.is_none() {
-                self.alerts.push(About { pool, node: None, now: self.ctx.now }.no_node());
+                self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).no_node());
             }
-            let WakeAction::Start(id) = decision.action else { continue };
+            let (id, kind) = match decision.action {
+                WakeAction::Nothing => continue,
+                WakeAction::Start(id) => (id, None),
+                WakeAction::StartAs(id, kind) => (id, Some(kind)),
+            };
             let claimed = self.intents.iter().any(|intent| intent.is_for(&id));
             let look = looks.iter().find(|look| look.seen.id == id);
             if let Some(look) = look.filter(|look| !claimed && self.is_asked(&look.seen.id)) {
-                self.intents.push(Intent::new(look, Act::Start, decision.reason));
+                self.tried.insert((id, kind.clone().or_else(|| look.seen.instance_type.clone())));
+                self.intents.push(Intent::new(look, Act::Start, decision.reason).with_type(kind));
                 self.outcome.decided.push(decided(look, "start", decision.reason, None, &record));
             }
         }
@@ -244,17 +321,26 @@ impl IdleRun {
             || is_stop_in_the_dark(look)
         {
             let why = look.used.as_ref().err().copied().unwrap_or(Unread::SourceSilent);
-            self.one_more_unknown(&look.seen.pool, &look.seen.id, &look.record, why);
-        } else if look.record.blind.is_some() {
-            self.fact(look, Fact::Blind(None));
+            let whom = Whom::of(&look.seen);
+            self.one_more_unknown(whom, &look.seen.pool, &look.seen.id, &look.record, why);
+        } else if let Some(blind) = &look.record.blind {
+            self.sees_again(look, blind);
         }
     }
 
-    fn one_more_unknown(&mut self, pool: &PoolName, id: &NodeId, record: &NodeRecord, why: Unread) {
+    /// Who was told of blindness is told of its end.
+    fn sees_again(&mut self, look: &Look, blind: &Blind) {
+        self.fact(look, Fact::Blind(None));
+        if blind.told > 0 {
+            self.alerts.push(About::node(&self.ctx, &look.seen).sees_again(blind.since));
+            self.effect(look, EffectKind::SeesAgain, "its signals can be read again".to_owned());
+        }
+    }
+
+    fn one_more_unknown(&mut self, whom: Whom, pool: &PoolName, id: &NodeId, record: &NodeRecord, why: Unread) {
         let blind = blind::one_more(record.blind.as_ref(), self.ctx.now);
         if blind.told > 0 {
-            let about = About { pool, node: Some(id), now: self.ctx.now };
-            self.alerts.push(about.blind(why, blind.since, blind.told));
+            self.alerts.push(About::new(&self.ctx, whom).blind(why, blind.since, blind.told));
         }
         self.facts.entry(pool.clone()).or_default().push((id.clone(), Fact::Blind(Some(blind))));
     }
@@ -269,7 +355,7 @@ impl IdleRun {
 
     fn tell_pools(&mut self, error: &CallError) {
         for pool in self.ctx.pools.keys() {
-            self.alerts.push(About { pool, node: None, now: self.ctx.now }.cannot_look(error));
+            self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).cannot_look(error));
         }
     }
 
@@ -281,7 +367,8 @@ impl IdleRun {
         }
         for (pool, record) in self.records.clone() {
             for (id, node) in &record.nodes {
-                self.one_more_unknown(&pool, id, node, Unread::Failed);
+                let kind = node.launch.as_ref().and_then(|launch| launch.instance_type.clone());
+                self.one_more_unknown(Whom::node(&pool, id, kind), &pool, id, node, Unread::Failed);
                 self.outcome.decided.push(unseen(&pool, id, &record));
             }
         }
@@ -292,7 +379,7 @@ impl IdleRun {
     }
 
     fn effect(&mut self, look: &Look, event: EffectKind, reason: String) {
-        let (pool, node) = (look.seen.pool.clone(), Some(look.seen.id.clone()));
+        let (pool, node) = (Some(look.seen.pool.clone()), Some(look.seen.id.clone()));
         self.outcome.effects.push(Effect { event, pool, node, reason });
     }
 
@@ -305,8 +392,30 @@ impl IdleRun {
         let mut writes = std::mem::take(&mut self.writes);
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let (intents, alerts) = (std::mem::take(&mut self.intents), std::mem::take(&mut self.alerts));
-        let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts);
+        let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts)
+            .with_put_back(std::mem::take(&mut self.resizes));
         self.acted(acts, Vec::new())
+    }
+
+    /// A START was refused in this run: the next node of its pool, or the next type, has its turn at once. Each is tried once.
+    fn next_candidates(&self, acts: &Acts) -> BTreeSet<NodeId> {
+        let refused = |effect: &&Effect| effect.event == EffectKind::StartFailed;
+        let pools: BTreeSet<&PoolName> =
+            self.outcome.effects.iter().filter(refused).filter_map(|effect| effect.pool.as_ref()).collect();
+        let mut next = BTreeSet::new();
+        for pool in pools {
+            let Some(record) = acts.records().get(pool) else { continue };
+            let of_pool = self.nodes.iter().filter(|seen| seen.pool == *pool);
+            let looks: Vec<Look> =
+                of_pool.map(|seen| without_use(&self.ctx, acts.as_changed(seen.clone()), record)).collect();
+            let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
+            for target in std::iter::once(None).chain(named) {
+                let decision = wake::decide(&looks, record, target.as_ref(), &self.ctx.policy, self.ctx.now);
+                let untried = wake::tried(&decision.action, &looks).filter(|one| !self.tried.contains(one));
+                next.extend(untried.map(|(node, _)| node));
+            }
+        }
+        next
     }
 
     fn acted(&mut self, mut acts: Acts, answers: Vec<Answer>) -> Step {
@@ -314,8 +423,12 @@ impl IdleRun {
             self.stage = Stage::Act(Box::new(acts));
             return Step::Calls(calls);
         }
-        if self.only.is_none() && !acts.lost.is_empty() {
-            self.only = Some(std::mem::take(&mut acts.lost));
+        let mut again = self.next_candidates(&acts);
+        if self.only.is_none() {
+            again.append(&mut acts.lost);
+        }
+        if !again.is_empty() {
+            self.only = Some(again);
             return self.look();
         }
         Step::Done(std::mem::take(&mut self.outcome))
@@ -359,5 +472,6 @@ fn word(action: IdleAction) -> &'static str {
         IdleAction::Mark => "mark",
         IdleAction::Stop => "stop",
         IdleAction::ForceStop => "force_stop",
+        IdleAction::PutBack => "change_type",
     }
 }

@@ -1,7 +1,7 @@
 //! Joins the answers of one look (describe, ledger, metrics) to one [`Look`] a node.
 
 use super::Context;
-use super::call::{Activity, Fact, MetricRef, Signal, fact_name};
+use super::call::{Activity, Fact, LogActivity, LogSource, MetricRef, Signal, fact_name};
 use super::outcome::Decided;
 use crate::decide::{Look, Reason};
 use crate::domain::{Instant, NodeSeen, NodeState, PoolName, PoolRecord};
@@ -14,12 +14,18 @@ use std::collections::BTreeMap;
 
 /// The look of a node whose use was not asked for: it is not running, or the question is only whether to start it.
 pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) -> Look {
+    let pool = ctx.pools.get(&seen.pool);
+    let wake = record.last_wake(&seen.id);
     Look {
         record: record.node(&seen.id),
         demand: record.demand,
-        wake: record.last_wake(&seen.id),
+        wake: wake.map(|wake| wake.at),
+        wake_source: wake.map(|wake| wake.source),
         used: Err(Unread::Failed),
         now: ctx.now,
+        drained_since: record.closed_gate(ctx.now).filter(|gate| gate.drain).map(|gate| gate.since),
+        observes_calls: pool.is_some_and(|pool| pool.signals.iter().any(|signal| signal.kind == SignalKind::Open)),
+        types: pool.map(|pool| pool.types.clone()).unwrap_or_default(),
         seen,
     }
 }
@@ -28,18 +34,34 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
 pub(super) fn activity_call(ctx: &Context, nodes: &[NodeSeen]) -> Option<Call> {
     let mut metrics = BTreeMap::new();
     for node in nodes.iter().filter(|node| node.state == NodeState::Running) {
-        for signal in ctx.pools.get(&node.pool).into_iter().flatten() {
+        let Some(pool) = ctx.pools.get(&node.pool) else { continue };
+        for signal in &pool.signals {
             metrics.insert(signal.metric.of(&node.id), signal.kind);
-            if let Some(alive) = &signal.alive {
-                metrics.entry(alive.of(&node.id)).or_insert(SignalKind::Requests);
-            }
+        }
+        let of_signals = pool.signals.iter().filter_map(|signal| signal.alive.as_ref());
+        for alive in of_signals.chain(pool.logs.iter().filter_map(|log| log.alive.as_ref())) {
+            metrics.entry(alive.of(&node.id)).or_insert(SignalKind::Requests);
         }
     }
     if metrics.is_empty() {
         return None;
     }
-    let to = whole_minute(ctx.now) + TimeDelta::minutes(1);
-    Some(Call::ReadActivity { metrics, from: whole_minute(ctx.now - ctx.policy.look_back()), to })
+    let (from, to) = look_back(ctx);
+    Some(Call::ReadActivity { metrics, from, to })
+}
+
+/// The call that reads every log of the running nodes' pools; none where no running node's pool has one.
+pub(super) fn logs_call(ctx: &Context, nodes: &[NodeSeen]) -> Option<Call> {
+    let running = |pool: &PoolName| nodes.iter().any(|node| node.pool == *pool && node.state == NodeState::Running);
+    let awake = ctx.pools.iter().filter(|(name, _)| running(name));
+    let sources: Vec<LogSource> = awake.flat_map(|(_, pool)| pool.logs.clone()).collect();
+    let (from, to) = look_back(ctx);
+    (!sources.is_empty()).then_some(Call::ReadLogs { sources, from, to })
+}
+
+/// Whole minutes, as buckets are; the minute that has begun is in it.
+fn look_back(ctx: &Context) -> (Instant, Instant) {
+    (whole_minute(ctx.now - ctx.policy.look_back()), whole_minute(ctx.now) + TimeDelta::minutes(1))
 }
 
 fn whole_minute(at: Instant) -> Instant {
@@ -52,20 +74,29 @@ pub(super) fn used(
     seen: &NodeSeen,
     record: &PoolRecord,
     activity: &Result<Activity, CallError>,
+    logs: &Result<LogActivity, CallError>,
 ) -> UseReading {
     // A claim that cannot be read might be a STOP under way or a wake's START: nothing is concluded from the rest.
     if record.unread.contains(&fact_name("claim", &seen.id)) {
         return Err(Unread::Failed);
     }
-    let Ok(activity) = activity else { return Err(Unread::Failed) };
-    let signals = ctx.pools.get(&seen.pool).map_or(&[][..], Vec::as_slice);
-    let readings: Vec<_> = signals.iter().map(|signal| reading(signal, seen, activity)).collect();
+    let (Ok(activity), Ok(logs)) = (activity, logs) else { return Err(Unread::Failed) };
+    let Some(pool) = ctx.pools.get(&seen.pool) else { return Err(Unread::NoSignals) };
+    let of_metrics = pool.signals.iter().map(|signal| reading(signal, seen, activity));
+    let of_logs = pool.logs.iter().map(|log| log_reading(log, seen, activity, logs));
+    let readings: Vec<_> = of_metrics.chain(of_logs).collect();
     read_use(&readings, seen.launched_at.unwrap_or(ctx.now), ctx.now, ctx.policy.idle)
 }
 
 fn reading(signal: &Signal, seen: &NodeSeen, activity: &Activity) -> SignalReading {
     let read = |metric: &MetricRef| activity.get(&metric.of(&seen.id)).cloned().unwrap_or(Err(Unread::Failed));
     SignalReading { kind: signal.kind, own: read(&signal.metric), alive: signal.alive.as_ref().map(read) }
+}
+
+fn log_reading(log: &LogSource, seen: &NodeSeen, activity: &Activity, logs: &LogActivity) -> SignalReading {
+    let alive = |metric: &MetricRef| activity.get(&metric.of(&seen.id)).cloned().unwrap_or(Err(Unread::Failed));
+    let own = logs.get(&log.group).cloned().unwrap_or(Err(Unread::Failed));
+    SignalReading { kind: SignalKind::Requests, own, alive: log.alive.as_ref().map(alive) }
 }
 
 /// The `decided` line of a node.

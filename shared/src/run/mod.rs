@@ -3,25 +3,32 @@
 
 mod act;
 mod alert;
+mod budget;
 mod call;
 mod evidence;
 mod idle;
+mod launches;
 mod look;
 mod outcome;
+mod uptime;
 mod wake;
 
 pub use alert::{Alert, AlertKind};
+pub use budget::{BudgetRun, notices};
 pub use call::{
-    Activity, Answer, Call, Claimed, Fact, MetricRef, Permit, Signal, Started, Stopped, fact_name, take_activity,
-    take_alert_claim, take_claim, take_demand, take_ledger, take_nodes, take_published, take_readiness, take_recorded,
-    take_start, take_stop,
+    Activity, Answer, BudgetSeen, Call, Claimed, Demanded, Fact, History, LogActivity, LogSource, MetricRef, Notice,
+    Permit, PoolPolicy, Samples, Signal, Started, Stopped, fact_name, take_activity, take_alert_claim, take_budget,
+    take_budget_note, take_claim, take_demand, take_disks, take_history, take_ledger, take_logs, take_nodes,
+    take_published, take_readiness, take_recorded, take_resized, take_samples, take_start, take_stop,
 };
 pub use idle::IdleRun;
 pub use outcome::{Decided, Effect, EffectKind, Outcome, PoolAnswer};
+pub use uptime::UptimeRun;
 pub use wake::{Cause, Target, WakeRun, WakeWish};
 
 use crate::domain::{Instant, PoolName, RunId};
 use crate::policy::Policy;
+use crate::prices::Prices;
 use chrono::TimeDelta;
 use std::collections::BTreeMap;
 
@@ -36,8 +43,10 @@ pub struct Context {
     pub time_out: TimeDelta,
     /// The limits.
     pub policy: Policy,
-    /// The pools and their signals.
-    pub pools: BTreeMap<PoolName, Vec<Signal>>,
+    /// The pools, and what is configured for each.
+    pub pools: BTreeMap<PoolName, PoolPolicy>,
+    /// What things cost.
+    pub prices: Prices,
 }
 
 /// What a run wants next.

@@ -45,6 +45,20 @@ pub enum EffectKind {
     StopFailed,
     /// A person was told.
     Alert,
+    /// The instance type of a stopped node was changed.
+    Resized,
+    /// A launch was seen for the first time.
+    Launched,
+    /// The end of a launch was written down.
+    Ended,
+    /// The gate was closed.
+    GateClosed,
+    /// The gate was opened.
+    GateOpened,
+    /// The AWS budget, its amount or its notifications were made again.
+    BudgetRepaired,
+    /// A node that could not be judged can be judged again.
+    SeesAgain,
 }
 
 /// One effect.
@@ -52,8 +66,8 @@ pub enum EffectKind {
 pub struct Effect {
     /// What.
     pub event: EffectKind,
-    /// The pool.
-    pub pool: PoolName,
+    /// The pool, where it is about one.
+    pub pool: Option<PoolName>,
     /// The node, where there is one.
     pub node: Option<NodeId>,
     /// Why, in a few words.
@@ -81,6 +95,10 @@ pub struct PoolAnswer {
     pub retry_after_seconds: Option<i64>,
     /// Where a ready node answers.
     pub address: Option<String>,
+    /// Why the gate is closed, where it is.
+    pub gate_reason: Option<String>,
+    /// When a closed gate opens by itself.
+    pub gate_until: Option<Instant>,
 }
 
 /// The end of a run.

@@ -2,16 +2,18 @@
 //! look, and the look after a state-change event.
 
 use super::act::{Act, Acts, Intent};
-use super::alert::{About, Alert};
-use super::call::{Answer, Call, take_demand, take_ledger, take_nodes, take_readiness};
+use super::alert::{About, Alert, Whom};
+use super::call::{Answer, Call, Demanded, take_demand, take_ledger, take_nodes, take_readiness};
 use super::evidence::note_fallen_start;
+use super::launches::{self, Launches, Sight};
 use super::look::{decided, without_use};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
 use super::{Context, Outcome, Run, Step};
-use crate::decide::wake::{WakeAction, WakeDecision, decide};
+use crate::decide::wake::{WakeAction, WakeDecision, decide, tried};
 use crate::decide::{Look, Reason};
 use crate::domain::{
-    ClaimKind, FaultKind, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact, Wake, WakeSource,
+    ClaimKind, FaultKind, InstanceType, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact, Wake,
+    WakeSource,
 };
 use crate::error::ErrorClass;
 use chrono::TimeDelta;
@@ -64,6 +66,9 @@ enum Stage {
     Over,
 }
 
+/// A node and the type it is started as.
+type Tried = (NodeId, Option<InstanceType>);
+
 /// The wake run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WakeRun {
@@ -75,8 +80,8 @@ pub struct WakeRun {
     /// What is asked of each pool: any node, or one.
     questions: BTreeSet<(PoolName, Option<NodeId>)>,
     ready: BTreeSet<NodeId>,
-    /// Nodes that this run has meant to start: each is tried once, or twice where its claim was lost.
-    tried: BTreeSet<NodeId>,
+    /// What this run has meant to start, and as which type: each is tried once, or twice where its claim was lost.
+    tried: BTreeSet<Tried>,
     looked_again: bool,
     outcome: Outcome,
 }
@@ -175,11 +180,7 @@ impl WakeRun {
     }
 
     fn demands(&self) -> impl Iterator<Item = Call> + '_ {
-        let source = match &self.cause {
-            Cause::Wishes(wishes) => wishes.first().map_or(WakeSource::Prewarm, |wish| wish.source),
-            Cause::Status(_) | Cause::StateChange => WakeSource::Prewarm,
-        };
-        let wake = Wake { at: self.ctx.now, source };
+        let wake = Wake { at: self.ctx.now, source: self.source() };
         self.questions.iter().map(move |(pool, node)| Call::RecordDemand {
             pool: pool.clone(),
             node: node.clone(),
@@ -187,14 +188,25 @@ impl WakeRun {
         })
     }
 
+    fn source(&self) -> WakeSource {
+        match &self.cause {
+            Cause::Wishes(wishes) => wishes.first().map_or(WakeSource::Prewarm, |wish| wish.source),
+            Cause::Status(_) | Cause::StateChange => WakeSource::Prewarm,
+        }
+    }
+
     fn demanded(&mut self, answers: Vec<Answer>, with_nodes: bool) -> Step {
         let mut answers = answers.into_iter();
         for (pool, node) in self.questions.clone() {
             match take_demand(answers.next()) {
-                Ok(record) => {
+                Ok(Demanded::Recorded(record)) => {
                     self.records.insert(pool.clone(), record);
-                    let reason = "recorded".to_owned();
-                    self.outcome.effects.push(Effect { event: EffectKind::Demand, pool, node, reason });
+                    let reason = self.source().as_str().to_owned();
+                    self.outcome.effects.push(Effect { event: EffectKind::Demand, pool: Some(pool), node, reason });
+                }
+                // The gate is closed, and the item says why: the decision says so too.
+                Ok(Demanded::Refused(record)) => {
+                    self.records.insert(pool.clone(), record);
                 }
                 Err(error) => self.outcome.blind = Some(error),
             }
@@ -269,8 +281,14 @@ impl WakeRun {
 
     fn decide(&mut self) -> Step {
         let (mut intents, mut writes, mut alerts) = (Vec::<Intent>::new(), Vec::new(), Vec::<Alert>::new());
+        let mut launches: BTreeMap<PoolName, Launches> = BTreeMap::new();
         for (pool, node) in self.questions.clone() {
             let mut looks = self.looks(&pool);
+            // A caller waits for the other causes; what they see of launches is written down by the next tick.
+            let writes_down = self.cause == Cause::StateChange;
+            for look in looks.iter_mut().filter(|look| writes_down && has_moved(look)) {
+                launches.entry(pool.clone()).or_default().note(look, Sight::State, &mut self.outcome);
+            }
             for fallen in looks.iter_mut().filter_map(|look| note_fallen_start(&self.ctx, look)) {
                 writes.push(fallen.write);
                 alerts.push(fallen.alert);
@@ -280,15 +298,21 @@ impl WakeRun {
             let decision = self.decision(&looks, &pool, node.as_ref());
             self.log(&pool, &looks, &decision);
             if decision.reason == Reason::NoNode {
-                alerts.push(About { pool: &pool, node: None, now: self.ctx.now }.no_node());
+                alerts.push(About::new(&self.ctx, Whom::pool(&pool)).no_node());
             }
-            let WakeAction::Start(id) = decision.action else { continue };
+            let (id, kind) = match decision.action {
+                WakeAction::Nothing => continue,
+                WakeAction::Start(id) => (id, None),
+                WakeAction::StartAs(id, kind) => (id, Some(kind)),
+            };
             let look = looks.iter().find(|look| look.seen.id == id);
             if let Some(look) = look.filter(|_| !intents.iter().any(|intent| intent.is_for(&id))) {
-                intents.push(Intent::new(look, Act::Start, decision.reason));
-                self.tried.insert(id);
+                let tried = kind.clone().or_else(|| look.seen.instance_type.clone());
+                intents.push(Intent::new(look, Act::Start, decision.reason).with_type(kind));
+                self.tried.insert((id, tried));
             }
         }
+        writes.extend(launches::calls(launches));
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts);
         self.acted(acts, Vec::new())
     }
@@ -304,6 +328,7 @@ impl WakeRun {
         let action = match decision.action {
             WakeAction::Nothing => "nothing",
             WakeAction::Start(_) => "start",
+            WakeAction::StartAs(..) => "change_type_and_start",
         };
         let none = PoolRecord::default();
         let record = self.records.get(pool).unwrap_or(&none);
@@ -330,8 +355,9 @@ impl WakeRun {
             return Step::Calls(calls);
         }
         self.records = acts.records().clone();
+        self.nodes = std::mem::take(&mut self.nodes).into_iter().map(|seen| acts.as_changed(seen)).collect();
         let wanted = self.still_to_start();
-        let has_next_candidate = wanted.iter().any(|id| !self.tried.contains(id));
+        let has_next_candidate = wanted.iter().any(|tried| !self.tried.contains(tried));
         let lost_the_first = !acts.lost.is_empty() && !wanted.is_empty() && !self.looked_again;
         if has_next_candidate || lost_the_first {
             self.looked_again = true;
@@ -343,15 +369,13 @@ impl WakeRun {
 
     /// The nodes that are to be started after this run has acted: a claim was lost, or a candidate was refused and the
     /// next one has its turn.
-    fn still_to_start(&self) -> BTreeSet<NodeId> {
-        let decisions =
-            self.questions.iter().map(|(pool, node)| self.decision(&self.looks(pool), pool, node.as_ref()).action);
-        decisions
-            .filter_map(|action| match action {
-                WakeAction::Start(id) => Some(id),
-                WakeAction::Nothing => None,
-            })
-            .collect()
+    fn still_to_start(&self) -> BTreeSet<Tried> {
+        let mut wanted = BTreeSet::new();
+        for (pool, node) in &self.questions {
+            let looks = self.looks(pool);
+            wanted.extend(tried(&self.decision(&looks, pool, node.as_ref()).action, &looks));
+        }
+        wanted
     }
 
     fn blind(&mut self, error: crate::error::CallError) -> Step {
@@ -378,15 +402,17 @@ impl WakeRun {
             .and_then(|look| look.record.fault.as_ref())
             .is_some_and(|fault| fault.kind == FaultKind::Start && fault.class != ErrorClass::Conflict);
         let reason = match decision.action {
-            WakeAction::Start(_) if !asks_only && was_refused => Reason::CoolingDown,
-            WakeAction::Start(_) if !asks_only => Reason::StoppingWillStart,
-            WakeAction::Start(_) | WakeAction::Nothing => decision.reason,
+            WakeAction::Nothing => decision.reason,
+            WakeAction::Start(_) | WakeAction::StartAs(..) if asks_only => decision.reason,
+            WakeAction::Start(_) | WakeAction::StartAs(..) if was_refused => Reason::CoolingDown,
+            WakeAction::Start(_) | WakeAction::StartAs(..) => Reason::StoppingWillStart,
         };
         let up = looks.iter().find(|look| look.phase() == Phase::Ready);
         // Status of a node that runs with no wake behind it (started by hand): it is as ready as any other.
         let up = up.filter(|_| reason == Reason::NotWanted);
         let (look, reason) = up.map_or((look, reason), |up| (Some(up), Reason::AlreadyReady));
         let fault = look.and_then(|look| look.record.fault.as_ref()).filter(|_| reason == Reason::CoolingDown);
+        let gate = self.records.get(pool).and_then(|record| record.closed_gate(self.ctx.now));
         PoolAnswer {
             pool: pool.clone(),
             node: look.map(|look| look.seen.id.clone()),
@@ -396,6 +422,8 @@ impl WakeRun {
             fault_since: fault.map(|fault| fault.since),
             ready_in_seconds: look.and_then(|look| self.ready_in(look, reason)),
             retry_after_seconds: fault.map(|fault| (fault.retry_at - self.ctx.now).num_seconds().max(1)),
+            gate_reason: gate.map(|gate| gate.reason.clone()),
+            gate_until: gate.and_then(|gate| gate.until),
             address: look.filter(|_| reason == Reason::AlreadyReady).and_then(|look| look.seen.address.clone()),
         }
     }
@@ -429,6 +457,14 @@ fn named(target: &Target) -> String {
         Target::Pool(pool) => pool.as_str().to_owned(),
         Target::Node(word) => word.clone(),
     }
+}
+
+/// A launch that begins or ends. A wake does not say whether the node was used, and renews no sight.
+fn has_moved(look: &Look) -> bool {
+    look.record
+        .launch
+        .as_ref()
+        .is_none_or(|known| Some(known.launched_at) != look.seen.launched_at || look.seen.state != NodeState::Running)
 }
 
 fn is_running_unready(look: &Look) -> bool {

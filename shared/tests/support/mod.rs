@@ -4,12 +4,13 @@
 use chrono::TimeDelta;
 use reveille::decide::{Look, Reason};
 use reveille::domain::{
-    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, Mark, NodeId, NodeRecord, NodeSeen, NodeState, PoolName,
-    ReadyFact, RunId, StateReason, WakeSource,
+    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, Mark, NodeId, NodeRecord, NodeSeen,
+    NodeState, PoolName, ReadyFact, RunId, StateReason, WakeSource,
 };
 use reveille::error::class_of;
 use reveille::observation::{SignalKind, Unread, Use};
 use reveille::policy::Policy;
+use reveille::prices::Prices;
 use reveille::run::{
     Answer, Call, Cause, Context, Decided, IdleRun, MetricRef, Outcome, PoolAnswer, Run, Signal, Step, Target, WakeRun,
     WakeWish,
@@ -46,6 +47,10 @@ pub(crate) fn id(word: &str) -> NodeId {
     NodeId::new(word).expect("an id")
 }
 
+pub(crate) fn instance_type(word: &str) -> InstanceType {
+    InstanceType::new(word).expect("a type")
+}
+
 /// The pool of every node that names no other.
 pub(crate) fn voice() -> PoolName {
     pool("voice")
@@ -75,6 +80,8 @@ pub(crate) fn node(word: &str) -> Node {
         transition_at: Some(midnight() - TimeDelta::hours(6)),
         address: Some("10.0.0.5".to_owned()),
         spot: false,
+        instance_type: Some(instance_type("g6.xlarge")),
+        public_address: None,
     };
     Node { seen, ready: None, proves_life: true }
 }
@@ -231,7 +238,8 @@ pub(crate) fn context_with(world: &World, policy: Policy) -> Context {
         now: world.now(),
         time_out: TimeDelta::seconds(60),
         policy,
-        pools: [voice(), pool("batch")].into_iter().map(|pool| (pool, signals())).collect(),
+        pools: [voice(), pool("batch")].into_iter().map(|pool| (pool, signals().into())).collect(),
+        prices: Prices::new("us-east-1", BTreeMap::new()),
     }
 }
 
@@ -441,8 +449,12 @@ pub(crate) fn look_at(node: Node) -> LookBuilder {
         record,
         demand: 0,
         wake: None,
+        wake_source: None,
         used: Err(Unread::SourceSilent),
         now: at("12:00"),
+        drained_since: None,
+        observes_calls: true,
+        types: Vec::new(),
     })
 }
 
@@ -555,6 +567,7 @@ pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>) 
         launched_at,
         open_until: at(clock) + seconds(60),
         wake: None,
+        source: None,
         tries: 1,
         answer: None,
     }
@@ -562,7 +575,15 @@ pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>) 
 
 pub(crate) fn fault(kind: FaultKind, code: &str, retry: &str) -> Fault {
     let retry_at = at(retry);
-    Fault { kind, class: class_of(code), code: code.to_owned(), since: retry_at - minutes(15), tries: 1, retry_at }
+    Fault {
+        kind,
+        class: class_of(code),
+        code: code.to_owned(),
+        since: retry_at - minutes(15),
+        tries: 1,
+        retry_at,
+        types: Vec::new(),
+    }
 }
 
 /// A node that has been up since 09:00, ready and unused.

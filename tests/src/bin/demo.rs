@@ -3,8 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
 use reveille_tests::demo::{self, DayLog, Money, trace};
-use reveille_tests::report::{self, Check, Event};
-use reveille_tests::stage::{Stage, StageResult, root};
+use reveille_tests::report::{self, Check, Event, Message, SpendLine};
+use reveille_tests::stage::{StageResult, root};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,23 +43,29 @@ async fn main() -> ExitCode {
 async fn play(args: &Args) -> StageResult<bool> {
     let midnight: DateTime<Utc> = "2026-11-30T00:00:00Z".parse()?;
     let (from, to) = (midnight, midnight + TimeDelta::days(1));
-    println!("Reveille: one day of a small staging node, on virtual time, with the built functions on a local AWS.\n");
-    let stage = Stage::open(midnight - TimeDelta::minutes(4)).await?;
-    let node = stage.add_node("gpu-1", "voice", false).await?;
+    println!("Reveille: one day of a small team, on virtual time, with the four built functions on a local AWS.\n");
+    let (stage, nodes) = demo::open(midnight).await?;
     let arrivals = trace::arrivals(&root(), args.day, args.calls, midnight, args.seed)?;
     let noise = trace::noise(&root())?;
     println!("{} calls from the trace, {} lines of other people's requests.\n", arrivals.len(), noise.len());
-    let mut log = demo::run(&stage, &node, arrivals, &noise, to, &mut show).await?;
+    let mut log = demo::run(&stage, &nodes, arrivals, &noise, to, &mut show).await?;
     std::fs::create_dir_all(&args.out)?;
-    log.call_by_name(node.as_str(), "gpu-1");
+    for (node, name) in [(&nodes.voice, "gpu-1"), (&nodes.batch, "gpu-2"), (&nodes.lab, "gpu-3")] {
+        log.call_by_name(node.as_str(), name);
+    }
     let timeline = args.out.join("timeline.json");
     std::fs::write(&timeline, serde_json::to_string_pretty(&log.events)?)?;
     let checks = log.checks(from, to);
     summary(&log, &checks, from, to);
-    let page = args.out.join("report.html");
+    let (page, messages) = (args.out.join("report.html"), args.out.join("messages.txt"));
     std::fs::write(&page, report::html(&picture(&log, checks.clone(), from, to)))?;
-    println!("\nWritten: {} and {} (open it in a browser)", timeline.display(), page.display());
+    std::fs::write(&messages, log.messages.iter().map(in_full).collect::<String>())?;
+    println!("\nWritten: {}, {} and {} (open it in a browser)", timeline.display(), messages.display(), page.display());
     Ok(checks.iter().all(|check| check.ok))
+}
+
+fn in_full(message: &Message) -> String {
+    format!("{}  {}\n{}\n", message.at.format("%Y-%m-%d %H:%M:%S UTC"), message.subject, message.body)
 }
 
 /// Noise comes every 20 minutes and is counted at the end; everything else is a line.
@@ -82,8 +88,15 @@ fn summary(log: &DayLog, checks: &[Check], from: DateTime<Utc>, to: DateTime<Utc
     for check in checks {
         println!("  {} {}: {}", if check.ok { "ok  " } else { "MISS" }, check.name, check.detail);
     }
-    println!("\nAWS calls of both functions: {}", log.aws_calls.values().sum::<usize>());
-    println!("\nHours and money (g6.xlarge, us-east-1, compute only):");
+    println!("\nWhat people were told ({} messages):", log.messages.len());
+    for message in &log.messages {
+        println!("  {}  {}", message.at.format("%d %H:%M"), message.subject);
+    }
+    println!("\nAWS calls of the four functions: {}", log.aws_calls.values().sum::<usize>());
+    if let Some((_, own, aws)) = log.spend.iter().rev().find(|(at, _, _)| *at <= to) {
+        println!("\nThe month so far, all three nodes with their disks: ${own:.2} by the guard; AWS shows ${aws:.2}");
+    }
+    println!("\nHours and money of the voice node (g6.xlarge, us-east-1, compute only):");
     for money in log.money(from, to) {
         let cents = (money.micro_usd() + 5_000) / 10_000;
         println!(
@@ -97,10 +110,19 @@ fn summary(log: &DayLog, checks: &[Check], from: DateTime<Utc>, to: DateTime<Utc
     }
 }
 
+fn spend_line(log: &DayLog) -> SpendLine {
+    SpendLine {
+        amount_usd: demo::AMOUNT_USD as f64,
+        thresholds: vec![50.0, 80.0, 100.0],
+        own: log.spend.iter().map(|(at, own, _)| (*at, *own)).collect(),
+        aws: log.spend.iter().map(|(at, _, aws)| (*at, *aws)).collect(),
+    }
+}
+
 /// The day as the report shows it.
 fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<Utc>) -> report::Day {
     let seconds = |span: TimeDelta| span.as_seconds_f64();
-    let node_of = |connected: bool| connected.then(|| log.states.keys().next().cloned()).flatten();
+    let node_of = |connected: bool| connected.then(|| log.voice.clone());
     let call = |call: &reveille_tests::demo::CallSeen| report::Call {
         at: call.at,
         seconds: call.connected.zip(call.ended).map_or(0.0, |(from, to)| seconds(to - from)),
@@ -119,7 +141,10 @@ fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<U
         states: states.clone(),
     };
     report::Day {
-        title: "A day of a small staging node".to_owned(),
+        title: "A day of a small team".to_owned(),
+        messages: log.messages.clone(),
+        gates: log.gates.clone(),
+        spend: Some(spend_line(log)),
         from,
         to,
         nodes: log.states.iter().map(node).collect(),

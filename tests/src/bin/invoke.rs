@@ -11,7 +11,7 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(after_help = "Example:\n  invoke wake events/wake/prewarm.json")]
 struct Args {
-    /// `wake` or `idle-check`.
+    /// `wake`, `idle-check`, `uptime-alarm` or `budget-guard`.
     function: String,
     /// The event.
     event: PathBuf,
@@ -39,7 +39,11 @@ async fn invoke(args: &Args) -> StageResult<bool> {
     let invocation = match args.function.as_str() {
         "wake" => stage.wake.invoke(&event).await,
         "idle-check" => stage.idle.invoke(&event).await,
-        other => return Err(format!("no function {other:?}: wake or idle-check").into()),
+        "uptime-alarm" => stage.uptime.invoke(&event).await,
+        "budget-guard" => stage.budget.invoke(&event).await,
+        other => {
+            return Err(format!("no function {other:?}: wake, idle-check, uptime-alarm or budget-guard").into());
+        }
     };
     invocation.logs.iter().for_each(|line| println!("log     {line}"));
     for call in stage.aws.calls().await {

@@ -1,12 +1,12 @@
 //! Drives the day: an agenda on virtual time.
 
+use super::scenes::{BATCH_BALANCER, LAB_BALANCER, Nodes, Scene, job_ends, lab_is_silent, script};
 use super::trace::{self, Arrival};
 use super::{CallSeen, DayLog};
-use crate::report::Event;
+use crate::report::{Event, GateClosed, Message};
 use crate::runtime_api::Invocation;
-use crate::stage::{LOG_GROUP, Stage, StageResult};
+use crate::stage::{LOAD_BALANCER, LOG_GROUP, Stage, StageResult};
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
-use reveille::domain::NodeId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,7 +16,10 @@ use std::collections::btree_map::Entry;
 enum Due {
     Minute,
     Tick,
-    Prewarm { repeat_of: Option<&'static str> },
+    UptimeLook,
+    BudgetLook,
+    Scene(Scene),
+    Prewarm(Occasion),
     Call(usize),
     Poll { call: usize, since: DateTime<Utc> },
     Batch(Vec<String>),
@@ -24,17 +27,33 @@ enum Due {
     Watch,
 }
 
+/// Why somebody opens the app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// A call follows.
+    Call,
+    /// The node is going down just now.
+    Stopping,
+    /// The gate is closed.
+    Gate,
+    /// The laboratory is opened.
+    Lab,
+}
+
 /// A caller polls `/status` this often and gives up after this long (the documented loop).
 const POLL: TimeDelta = TimeDelta::seconds(5);
 const PATIENCE: TimeDelta = TimeDelta::seconds(90);
 /// Log lines reach the subscription this long after they were written.
 const LOG_DELAY: TimeDelta = TimeDelta::seconds(6);
+/// The gate opens with the new month, at the guard's first look.
+const AFTER_MIDNIGHT: TimeDelta = TimeDelta::minutes(6);
 /// Metric points are visible this long after their minute has ended.
 const METRIC_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 struct Day<'a> {
     stage: &'a Stage,
-    node: NodeId,
+    nodes: &'a Nodes,
+    from: DateTime<Utc>,
     arrivals: Vec<Arrival>,
     agenda: BTreeMap<(DateTime<Utc>, u64), Due>,
     order: u64,
@@ -45,50 +64,61 @@ struct Day<'a> {
     tell: &'a mut dyn FnMut(&Event),
 }
 
-/// Runs the day from midnight to midnight; `tell` is given each event as it happens.
+/// Runs the day from midnight to midnight, and on until the first looks of the new day; `tell` is given each event as it
+/// happens.
 ///
 /// # Errors
 /// The stage refused something: a fault of the demo, not of the functions.
 pub async fn run(
     stage: &Stage,
-    node: &NodeId,
+    nodes: &Nodes,
     arrivals: Vec<Arrival>,
     noise: &[String],
     to: DateTime<Utc>,
     tell: &mut dyn FnMut(&Event),
 ) -> StageResult<DayLog> {
     let from = stage.aws.now().await;
-    let (agenda, log) = (BTreeMap::new(), DayLog::default());
-    let (node, requests) = (node.clone(), BTreeMap::new());
-    let mut day = Day { stage, node, arrivals, agenda, order: 0, log, requests, to, stops: 0, tell };
+    let (agenda, log, requests) = (BTreeMap::new(), DayLog::default(), BTreeMap::new());
+    let mut day = Day { stage, nodes, from, arrivals, agenda, order: 0, log, requests, to, stops: 0, tell };
     day.plan(from, noise);
-    day.log.states.insert(day.node.to_string(), vec![(from, "stopped".to_owned())]);
+    day.log.voice = nodes.voice.to_string();
+    day.log.batch = nodes.batch.to_string();
+    day.log.lab = nodes.lab.to_string();
+    for (node, state) in [(&nodes.voice, "stopped"), (&nodes.batch, "running"), (&nodes.lab, "stopped")] {
+        day.log.states.insert(node.to_string(), vec![(from, state.to_owned())]);
+    }
     stage.aws.clear_calls().await;
     while let Some(((at, _), due)) = day.agenda.pop_first() {
-        if at > to {
+        if at > to + AFTER_MIDNIGHT {
             break;
         }
         day.pass_to(at).await;
         day.carry_out(due).await?;
     }
     day.count_calls().await;
+    day.take_messages().await;
     Ok(day.log)
 }
 
 impl Day<'_> {
     fn plan(&mut self, from: DateTime<Utc>, noise: &[String]) {
-        let minutes = (self.to - from).num_minutes();
+        let minutes = (self.to + AFTER_MIDNIGHT - from).num_minutes();
         for minute in 1..=minutes {
-            self.due(from + TimeDelta::minutes(minute), Due::Minute);
-            if minute % 5 == 0 {
-                // EventBridge fires within the minute, several seconds late.
-                self.due(from + TimeDelta::minutes(minute) + TimeDelta::seconds(7), Due::Tick);
+            let at = from + TimeDelta::minutes(minute);
+            self.due(at, Due::Minute);
+            // EventBridge fires within the minute, several seconds late.
+            let looks = [(5, 7, Due::Tick), (15, 9, Due::UptimeLook), (60, 11, Due::BudgetLook)];
+            for (_, seconds, look) in looks.into_iter().filter(|(every, _, _)| minute % every == 0) {
+                self.due(at + TimeDelta::seconds(seconds), look);
             }
+        }
+        for (at, scene) in script(from) {
+            self.due(at, Due::Scene(scene));
         }
         for (n, call) in self.arrivals.clone().into_iter().enumerate() {
             self.due(call.at, Due::Call(n));
             if let Some(lead) = call.announced {
-                self.due(call.at - lead, Due::Prewarm { repeat_of: None });
+                self.due(call.at - lead, Due::Prewarm(Occasion::Call));
             }
         }
         // Strangers come all day, some 50 lines every 20 minutes; at night too, when the node sleeps.
@@ -125,7 +155,17 @@ impl Day<'_> {
         match due {
             Due::Minute => self.publish_minute(now).await?,
             Due::Tick => self.tick().await,
-            Due::Prewarm { repeat_of } => self.prewarm(now, repeat_of).await,
+            Due::UptimeLook => {
+                let invocation = self.stage.look_at_uptime().await;
+                self.read_logs(&invocation);
+            }
+            Due::BudgetLook => {
+                let invocation = self.stage.look_at_budget().await;
+                self.read_logs(&invocation);
+                self.read_spend(now, &invocation);
+            }
+            Due::Scene(scene) => self.play(now, scene).await,
+            Due::Prewarm(occasion) => self.prewarm(now, occasion).await,
             Due::Call(call) => self.arrive(now, call),
             Due::Poll { call, since } => self.poll(now, call, since).await,
             Due::Batch(lines) => {
@@ -134,19 +174,28 @@ impl Day<'_> {
             }
             Due::StartByHand => {
                 self.log.started_by_hand = Some(now);
-                self.say(now, "person", Some(self.node.to_string()), "person", "started by hand, for nobody's call");
-                self.stage.start_by_hand(&self.node).await?;
+                let voice = self.nodes.voice.to_string();
+                self.say(now, "person", Some(voice), "person", "started by hand, for nobody's call");
+                self.stage.start_by_hand(&self.nodes.voice).await?;
             }
             Due::Watch => {}
         }
         Ok(())
     }
 
-    /// The load balancer's points of the minute before last.
+    /// The load balancers' points of the minute before last.
     async fn publish_minute(&mut self, now: DateTime<Utc>) -> StageResult<()> {
         let bucket = now - METRIC_DELAY - TimeDelta::minutes(1);
+        let alive = ("HealthyHostCount", bucket, 1.0);
+        if !lab_is_silent(self.from, bucket) {
+            self.stage.put_points_of(LAB_BALANCER, &[alive]).await?;
+        }
+        // The job holds one connection open and sends no further request.
+        let job = ("ActiveConnectionCount", bucket, 1.0);
+        let of_job: Vec<_> = [alive].into_iter().chain((bucket < job_ends(self.from)).then_some(job)).collect();
+        self.stage.put_points_of(BATCH_BALANCER, &of_job).await?;
         let end = bucket + TimeDelta::minutes(1);
-        let mut points = vec![("HealthyHostCount", bucket, 1.0)];
+        let mut points = vec![alive];
         let open = self
             .log
             .calls
@@ -160,7 +209,7 @@ impl Day<'_> {
         if let Entry::Occupied(requests) = self.requests.entry(bucket) {
             points.push(("RequestCount", bucket, *requests.get()));
         }
-        self.stage.put_points(&points).await
+        self.stage.put_points_of(LOAD_BALANCER, &points).await
     }
 
     async fn tick(&mut self) {
@@ -168,7 +217,7 @@ impl Day<'_> {
         if self.stops == 1 && !self.log.events.iter().any(|event| event.event == "stop_failed") {
             self.stage.aws.clear_faults().await;
             let fault = json!([{"service": "ec2", "action": "StopInstances", "code": "InternalError", "status": 500,
-                "message": "An internal error has occurred", "times": 1}]);
+                "message": "An internal error has occurred", "times": 1, "match": self.nodes.voice.as_str()}]);
             self.stage.aws.faults(fault).await;
         }
         let before = self.stops;
@@ -177,27 +226,69 @@ impl Day<'_> {
         let now = self.stage.aws.now().await;
         if self.stops == 3 && before == 2 {
             // Somebody opens the app just as the node goes down.
-            self.due(now + TimeDelta::seconds(12), Due::Prewarm { repeat_of: Some("stopping") });
+            self.due(now + TimeDelta::seconds(12), Due::Prewarm(Occasion::Stopping));
         }
     }
 
-    async fn prewarm(&mut self, now: DateTime<Utc>, repeat_of: Option<&str>) {
+    async fn prewarm(&mut self, now: DateTime<Utc>, occasion: Occasion) {
         self.log.prewarms.push(now);
-        let (status, answer, invocation) = self.stage.prewarm(&Value::Null).await;
+        let body = if occasion == Occasion::Lab { json!({"pool": "lab"}) } else { Value::Null };
+        let (status, answer, invocation) = self.stage.prewarm(&body).await;
         self.read_logs(&invocation);
-        let state = answer["state"].as_str().unwrap_or_default().to_owned();
-        if status >= 500 || status == 0 {
-            self.say(now, "wake", None, "refused", &format!("{status} {state}"));
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        if status >= 400 || status == 0 {
+            let why = [text("fault"), text("gate")].concat();
+            self.say(now, "wake", None, "refused", &format!("{status} {}: {why}", text("state")));
         }
-        if state == "stopping_will_start" && repeat_of.is_some() {
-            self.log.met_stopping = Some(now);
+        match occasion {
+            Occasion::Stopping if text("state") == "stopping_will_start" => self.log.met_stopping = Some(now),
+            Occasion::Gate => self.log.refused_by_gate = Some((now, status, text("gate"))),
+            Occasion::Stopping | Occasion::Call | Occasion::Lab => {}
+        }
+    }
+
+    async fn play(&mut self, now: DateTime<Utc>, scene: Scene) {
+        let who = if matches!(scene, Scene::Billed(_) | Scene::CapacityBack) { "aws" } else { "person" };
+        self.say(now, who, None, "person", &scene.told());
+        if scene.play(self.stage, self.nodes).await {
+            self.prewarm(now, Occasion::Lab).await;
+        }
+    }
+
+    /// The guard's own words of what the month has cost so far.
+    fn read_spend(&mut self, now: DateTime<Utc>, invocation: &Invocation) {
+        let lines = invocation.logs.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let Some(line) = lines.into_iter().find(|line| line["decided"] == json!(true)) else { return };
+        let dollars = |name: &str| line["inputs"][name].as_str().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        self.log.spend.push((now, dollars("own_estimate"), dollars("aws_actual")));
+    }
+
+    async fn take_messages(&mut self) {
+        for message in self.stage.aws.published().await {
+            let at = DateTime::from_timestamp_millis(message.at_ms).unwrap_or_default();
+            let subject = message.subject.unwrap_or_default();
+            self.log.message_keys.extend(message.attributes.get("key").cloned());
+            self.log.messages.push(Message { at, subject, body: message.message });
+        }
+    }
+
+    /// The gates of all pools close and open together; the first to say so stands for all.
+    fn read_gate(&mut self, at: DateTime<Utc>, event: &str, reason: &str) {
+        let open = self.log.gates.iter_mut().find(|gate| gate.to.is_none());
+        match (event, open) {
+            ("gate_closed", None) => {
+                self.log.gates.push(GateClosed { from: at, to: None, reason: reason.to_owned() });
+                self.due(at + TimeDelta::minutes(10), Due::Prewarm(Occasion::Gate));
+            }
+            ("gate_opened", Some(gate)) => gate.to = Some(at),
+            _ => {}
         }
     }
 
     /// The caller asks the front for a call; its log line reaches the subscription a little later.
     fn arrive(&mut self, now: DateTime<Utc>, call: usize) {
         let announced = self.arrivals[call].announced.is_some();
-        self.log.calls.push(CallSeen { at: now, connected: None, ended: None, announced });
+        self.log.calls.push(CallSeen { at: now, connected: None, ended: None, announced, refused: false });
         let call = self.log.calls.len() - 1;
         self.due(now, Due::Poll { call, since: now });
     }
@@ -207,7 +298,8 @@ impl Day<'_> {
         self.read_logs(&invocation);
         if now == since {
             // The front's line: 200 where the node took the call, 503 where it slept.
-            let line = trace::call_line(now, if status == 200 { 200 } else { 503 });
+            let answered = if matches!(status, 200 | 403) { status } else { 503 };
+            let line = trace::call_line(now, answered);
             self.due(now + LOG_DELAY, Due::Batch(vec![line]));
         }
         if status == 200 {
@@ -217,6 +309,8 @@ impl Day<'_> {
             let minute = now.with_second(0).and_then(|at| at.with_nanosecond(0)).unwrap_or(now);
             *self.requests.entry(minute).or_default() += 1.0;
             self.due(now + lasts, Due::Watch);
+        } else if status == 403 {
+            self.log.calls[call].refused = true;
         } else if now - since < PATIENCE {
             self.due(now + POLL, Due::Poll { call, since });
         }
@@ -230,7 +324,8 @@ impl Day<'_> {
                 let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
                 let at = text("at").parse().unwrap_or_default();
                 let event = text("event");
-                self.stops += u32::from(event == "stop");
+                self.stops += u32::from(event == "stop" && text("node") == self.nodes.voice.as_str());
+                self.read_gate(at, &event, &text("reason"));
                 if event == "ready" {
                     self.log.states.entry(text("node")).or_default().push((at, event.clone()));
                 }

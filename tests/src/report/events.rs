@@ -8,7 +8,7 @@ pub(super) struct Kind {
     /// The word in the day's events.
     pub(super) name: &'static str,
     /// An SVG path about (0, 0), 12 units across. Drawn rather than written, as not every font has these signs. Empty
-    /// where another lane already shows it: demand as calls and pre-warms, noise as bars, arrivals as bands.
+    /// where another lane already shows it: demand as calls and pre-warms, noise as bars, launches and arrivals as bands.
     pub(super) path: &'static str,
     /// Half the width it needs in a row of marks.
     pub(super) half: f64,
@@ -20,19 +20,46 @@ pub(super) struct Kind {
 
 const HALF: f64 = 7.5;
 const CROSS: &str = "M-5-5 5 5M5-5-5 5";
+const ARROWS: &str = "M-6.5 0-2.5-4.5V-1.5H2.5V-4.5L6.5 0 2.5 4.5V1.5H-2.5V4.5Z";
+const PADLOCK: &str = "M-5-1H5V6.5H-5ZM-3.7-1V-3A3.7 3.7 0 0 1 3.7-3V-1H2V-3A2 2 0 0 0-2-3V-1Z";
+/// Its shackle is lifted on one side.
+const PADLOCK_OPEN: &str = "M-5-1H5V6.5H-5ZM-3.7-1V-3.5A3.7 3.7 0 0 1 3.7-3.5H2A2 2 0 0 0-2-3.5V-1Z";
+const RING_WITH_TICK: &str = "M0-5.5A5.5 5.5 0 1 1 0 5.5 5.5 5.5 0 1 1 0-5.5ZM-2.7 0-.7 2.4 2.9-2.2";
+const EYE: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM0-1.5A1.5 1.5 0 1 1 0 1.5 1.5 1.5 0 1 1 0-1.5Z";
+const EYE_STRUCK: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM-5 5.5 5-5.5";
 
 /// Every event of the day's vocabulary.
-pub(super) const KINDS: [Kind; 13] = [
+pub(super) const KINDS: [Kind; 21] = [
     Kind { name: "demand", path: "", half: HALF, class: "", meaning: "somebody wants a node" },
     Kind { name: "noise", path: "", half: HALF, class: "", meaning: "lines that wake nothing" },
     Kind { name: "start", path: "M0-6 6 5H-6Z", half: HALF, class: "m-start", meaning: "start asked for" },
     Kind { name: "start_failed", path: CROSS, half: HALF, class: "m-failed", meaning: "start failed" },
+    Kind { name: "launched", path: "", half: HALF, class: "", meaning: "a launch was seen" },
     Kind { name: "running", path: "", half: HALF, class: "", meaning: "EC2 runs it" },
     Kind { name: "ready", path: "", half: HALF, class: "", meaning: "it serves" },
     Kind { name: "idle_mark", path: "M0-5V5", half: 1.6, class: "m-idle", meaning: "idle noted" },
     Kind { name: "stop", path: "M-5-5H5V5H-5Z", half: HALF, class: "m-stop", meaning: "stop asked for" },
     Kind { name: "stop_failed", path: CROSS, half: HALF, class: "m-failed", meaning: "stop failed" },
     Kind { name: "stopped", path: "", half: HALF, class: "", meaning: "it is off" },
+    Kind { name: "ended", path: "", half: HALF, class: "", meaning: "a launch is over" },
+    Kind { name: "resized", path: ARROWS, half: HALF, class: "m-resized", meaning: "instance type changed" },
+    Kind {
+        name: "gate_closed",
+        path: PADLOCK,
+        half: HALF,
+        class: "m-gate-closed",
+        meaning: "gate closed: no wake is taken",
+    },
+    Kind { name: "gate_opened", path: PADLOCK_OPEN, half: HALF, class: "m-gate-opened", meaning: "gate opened" },
+    Kind {
+        name: "budget_repaired",
+        path: RING_WITH_TICK,
+        half: HALF,
+        class: "m-repaired",
+        meaning: "AWS budget made again",
+    },
+    Kind { name: "blind", path: EYE_STRUCK, half: HALF, class: "m-blind", meaning: "cannot tell whether it is used" },
+    Kind { name: "sees_again", path: EYE, half: HALF, class: "m-sees", meaning: "can tell again" },
     Kind {
         name: "alert",
         path: "M-2.5-6.5H2.5L1.3 2H-1.3ZM-1.8 3.4H1.8V7H-1.8Z",

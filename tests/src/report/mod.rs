@@ -1,8 +1,16 @@
 //! The report of a demo day: one HTML page that opens from disk, fetches nothing and runs no script.
 //!
-//! `picture` draws the day, `page` writes what stands around it, `events` says how each event shows.
+//! `picture` draws the day and `month` its money, both over the time of `axis`; `page` writes what stands around them,
+//! with `messages`. `events` says how each event shows, `gates` when the gate was closed; `dollars` and `labels` place
+//! what the month's chart shows.
 
+mod axis;
+mod dollars;
 mod events;
+mod gates;
+mod labels;
+mod messages;
+mod month;
 mod page;
 mod picture;
 #[cfg(test)]
@@ -37,6 +45,12 @@ pub struct Day {
     pub checks: Vec<Check>,
     /// What the day costs under each plan.
     pub money: Vec<MoneyRow>,
+    /// Messages as they arrived at the topic.
+    pub messages: Vec<Message>,
+    /// When the gate was closed: from, to (None: still closed), and why.
+    pub gates: Vec<GateClosed>,
+    /// The month's money over the day; absent where no budget guard ran.
+    pub spend: Option<SpendLine>,
 }
 
 /// A node over the day.
@@ -71,8 +85,9 @@ pub struct Event {
     pub function: String,
     /// The node, if it concerns one.
     pub node: Option<String>,
-    /// `demand`, `noise`, `start`, `start_failed`, `running`, `ready`, `idle_mark`, `stop`, `stop_failed`, `stopped`,
-    /// `alert`, `refused` or `person`. Another word is shown with a question mark.
+    /// `demand`, `noise`, `start`, `start_failed`, `launched`, `running`, `ready`, `idle_mark`, `stop`, `stop_failed`,
+    /// `stopped`, `ended`, `resized`, `gate_closed`, `gate_opened`, `budget_repaired`, `blind`, `sees_again`, `alert`,
+    /// `refused` or `person`. Another word is shown with a question mark.
     pub event: String,
     /// Why.
     pub reason: String,
@@ -100,6 +115,42 @@ pub struct MoneyRow {
     pub usd_day: f64,
     /// How it was reckoned.
     pub note: String,
+}
+
+/// A message as it arrived at the topic.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// When it arrived.
+    pub at: DateTime<Utc>,
+    /// Its subject. An alert of the timeline with this text as its reason, within a minute of it, links to it.
+    pub subject: String,
+    /// Its text; line breaks are kept.
+    pub body: String,
+}
+
+/// One closing of the gate.
+#[derive(Debug, Clone)]
+pub struct GateClosed {
+    /// When it was closed.
+    pub from: DateTime<Utc>,
+    /// When it was opened; `None` when it is still closed at the day's end.
+    pub to: Option<DateTime<Utc>>,
+    /// Why it was closed.
+    pub reason: String,
+}
+
+/// What the month has cost, as it was known over the day. United States dollars, shown only, never added up: hence no
+/// money type. A figure that is no number is left out.
+#[derive(Debug, Clone)]
+pub struct SpendLine {
+    /// What the operator allows for the month.
+    pub amount_usd: f64,
+    /// Where people are told, in percent of the amount. Not drawn where the amount is not above zero.
+    pub thresholds: Vec<f64>,
+    /// The guard's own estimate for the month so far, at each of its runs.
+    pub own: Vec<(DateTime<Utc>, f64)>,
+    /// AWS's figure for the month so far as each run read it; hours late, so it stands still between updates.
+    pub aws: Vec<(DateTime<Utc>, f64)>,
 }
 
 /// Writes the page.

@@ -1,7 +1,8 @@
-//! The page around the picture: key figures, checks, money and timeline.
+//! The page around the pictures: key figures, checks, money, messages and timeline.
 
 use super::events::{inline_mark, kind};
-use super::{Check, Clock, Day, Event, MoneyRow, NodeDay, picture, span};
+use super::messages::Messages;
+use super::{Check, Clock, Day, Event, MoneyRow, NodeDay, month, picture, span};
 use chrono::{DateTime, Utc};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 pub(super) fn page(day: &Day) -> Markup {
     let clock = Clock::of(day);
+    let messages = Messages::of(day);
     let figures = Figures::of(day);
     let summary = figures.sentence();
     html! {
@@ -34,9 +36,11 @@ pub(super) fn page(day: &Day) -> Markup {
                     }
                     (figures.tiles())
                     section aria-labelledby="day" { h2 id="day" { "The day" } (picture::figure(day, &summary)) }
+                    @if let Some(spend) = &day.spend { (month::section(day, spend)) }
                     (checks(&day.checks))
                     (money(&day.money))
-                    (timeline(day, clock))
+                    (messages.section(clock))
+                    (timeline(day, clock, &messages))
                 }
             }
         }
@@ -207,7 +211,7 @@ fn rows(events: &[Event]) -> Vec<Vec<&Event>> {
     rows
 }
 
-fn timeline(day: &Day, clock: Clock) -> Markup {
+fn timeline(day: &Day, clock: Clock, messages: &Messages<'_>) -> Markup {
     let rows = rows(&day.events);
     html! {
         section aria-labelledby="timeline" {
@@ -217,13 +221,13 @@ fn timeline(day: &Day, clock: Clock) -> Markup {
                 thead { tr { @for name in ["Time", "Function", "Node", "Event", "Reason"] {
                     th scope="col" class=(name.to_lowercase()) { (name) }
                 } } }
-                tbody { @for row in &rows { (timeline_row(row, clock)) } }
+                tbody { @for row in &rows { (timeline_row(row, clock, messages)) } }
             }
         }
     }
 }
 
-fn timeline_row(run: &[&Event], clock: Clock) -> Markup {
+fn timeline_row(run: &[&Event], clock: Clock, messages: &Messages<'_>) -> Markup {
     let [first, ..] = run else { return html! {} };
     let kind = kind(&first.event);
     html! {
@@ -235,7 +239,10 @@ fn timeline_row(run: &[&Event], clock: Clock) -> Markup {
             td.function { (counted(run.iter().map(|event| event.function.as_str()))) }
             td.node { (counted(run.iter().map(|event| event.node.as_deref().unwrap_or("–")))) }
             td.event { (inline_mark(kind)) (first.event) @if run.len() > 1 { " × " (run.len()) } }
-            td.reason { (counted(run.iter().map(|event| event.reason.as_str()))) }
+            td.reason {
+                @let reason = counted(run.iter().map(|event| event.reason.as_str()));
+                @if let Some(name) = messages.of_alert(first) { a href={ "#" (name) } { (reason) } } @else { (reason) }
+            }
         }
     }
 }

@@ -4,16 +4,12 @@
 //! hover text, no description, no fill patterns and fixed colours only, so tooltips, dark mode and the second,
 //! colourless sign of every state would have to be patched into its output.
 
+use super::axis::{Scale, Spoken, axis, rounded, scroll_box};
 use super::events::{self, Kind};
-use super::{Call, Clock, Day, Event, NodeDay, span};
+use super::{Call, Day, Event, GateClosed, NodeDay, gates, span};
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
-/// The width of the lane names, which stay in sight while the plot scrolls. style.css divides the box as 1 to 9.
-const NAMES: f64 = 120.0;
-const PLOT: f64 = 1080.0;
-/// Room at both ends of the plot for a mark or an hour that sits on its edge.
-const EDGE: f64 = 18.0;
 const GAP: f64 = 16.0;
 const BAND: f64 = 26.0;
 const ROW: f64 = 16.0;
@@ -34,32 +30,6 @@ const STATES: [(&str, &str); 5] = [
 const PREWARM: &str = "M0-6 6 0 0 6-6 0Z";
 const HOURGLASS: &str = "M-4-6H4L0 0 4 6H-4L0 0Z";
 
-/// Time laid out over the plot's width.
-#[derive(Clone, Copy)]
-struct Scale {
-    from: DateTime<Utc>,
-    seconds: f64,
-    clock: Clock,
-}
-
-impl Scale {
-    fn of(day: &Day) -> Self {
-        let seconds = day.to.signed_duration_since(day.from).as_seconds_f64().max(1.0);
-        Self { from: day.from, seconds, clock: Clock::of(day) }
-    }
-
-    /// The share of the day that is over `later` seconds after `at`, from 0 to 1.
-    fn share(self, at: DateTime<Utc>, later: f64) -> f64 {
-        let passed = at.signed_duration_since(self.from).as_seconds_f64() + later.max(0.0);
-        (passed / self.seconds).clamp(0.0, 1.0)
-    }
-
-    fn x(self, at: DateTime<Utc>, later: f64) -> f64 {
-        // A tenth of a unit is finer than a screen shows and keeps the page small.
-        ((EDGE + self.share(at, later) * (PLOT - 2.0 * EDGE)) * 10.0).round() / 10.0
-    }
-}
-
 /// A lane: its name, a second line under it, and what is drawn, from its own top edge down.
 struct Lane {
     name: String,
@@ -71,41 +41,51 @@ struct Lane {
 /// The figure: the picture in a box that scrolls sideways, and its legend.
 pub(super) fn figure(day: &Day, summary: &str) -> Markup {
     let scale = Scale::of(day);
-    let mut lanes: Vec<Lane> = day.nodes.iter().map(|node| node_lane(scale, day, node)).collect();
-    lanes.extend([pool_lane(scale, day), calls_lane(scale, &day.calls), quiet_lane(scale, day)]);
     let mut top = GAP / 2.0;
     let mut placed = Vec::new();
-    for lane in lanes {
+    for lane in lanes(scale, day) {
         let height = lane.height;
         placed.push((top, lane));
         top += height + GAP;
     }
-    // Hours; under them the dates, where there is more than one.
-    let height = top + if scale.clock.dated { 38.0 } else { 24.0 };
+    let spoken = Spoken {
+        id: "picture",
+        region: "Picture of the day",
+        title: "The day as lanes over time",
+        desc: format!("{summary} Every decision is also in the timeline table below."),
+    };
     html! {
         figure {
-            div.scroll tabindex="0" role="region" aria-label="Picture of the day, scrolls sideways" {
-                div.canvas {
-                    svg.names viewBox={ "0 0 " (NAMES) " " (height) } aria-hidden="true" {
-                        @for (top, lane) in &placed {
-                            g transform={ "translate(0 " (top) ")" } {
-                                text.name x="10" y="14" { title { (lane.name) } (shortened(&lane.name)) }
-                                text.note x="10" y="29" { (lane.note) }
-                            }
-                        }
-                    }
-                    svg.plot viewBox={ "0 0 " (PLOT) " " (height) } role="img" aria-labelledby="picture-title picture-desc" {
-                        title id="picture-title" { "The day as lanes over time" }
-                        desc id="picture-desc" { (summary) " Every decision is also in the timeline table below." }
-                        (patterns())
-                        (axis(scale, top))
-                        @for (top, lane) in &placed {
-                            g transform={ "translate(0 " (top) ")" } { (lane.body) }
-                        }
-                    }
-                }
-            }
+            (scroll_box(&spoken, top + scale.axis_height(), names(&placed), plot(scale, top, &placed)))
             (legend(day))
+        }
+    }
+}
+
+fn lanes(scale: Scale, day: &Day) -> Vec<Lane> {
+    let mut lanes: Vec<Lane> = day.nodes.iter().map(|node| node_lane(scale, day, node)).collect();
+    lanes.extend(gate_lane(scale, day));
+    lanes.extend([pool_lane(scale, day), calls_lane(scale, &day.calls), quiet_lane(scale, day)]);
+    lanes
+}
+
+fn names(placed: &[(f64, Lane)]) -> Markup {
+    html! {
+        @for (top, lane) in placed {
+            g transform={ "translate(0 " (top) ")" } {
+                text.name x="10" y="14" { title { (lane.name) } (shortened(&lane.name)) }
+                text.note x="10" y="29" { (lane.note) }
+            }
+        }
+    }
+}
+
+fn plot(scale: Scale, bottom: f64, placed: &[(f64, Lane)]) -> Markup {
+    html! {
+        (patterns())
+        (axis(scale, bottom))
+        @for (top, lane) in placed {
+            g transform={ "translate(0 " (top) ")" } { (lane.body) }
         }
     }
 }
@@ -134,34 +114,13 @@ fn patterns() -> Markup {
                 rect.c-wait width="4" height="4" {}
                 path.ink d="M0 0V4" {}
             }
-        }
-    }
-}
-
-fn axis(scale: Scale, y: f64) -> Markup {
-    html! {
-        @for at in ticks(scale) {
-            @let x = scale.x(at, 0.0);
-            path.grid d={ "M" (x) " 0V" (y + 4.0) } {}
-            text.tick x=(x) y=(y + 17.0) { (at.format("%H:%M")) }
-            @if scale.clock.dated && at.format("%H:%M").to_string() == "00:00" {
-                text.tick x=(x) y=(y + 31.0) { (at.format("%-d %b")) }
+            // The month's chart fills with it too.
+            pattern id="f-gate" width="8" height="8" patternUnits="userSpaceOnUse" {
+                rect.c-gate width="8" height="8" {}
+                path.gate-ink d="M-2 2 2-2M0 8 8 0M6 10 10 6" {}
             }
         }
     }
-}
-
-/// Whole steps of the clock, at most 26 of them.
-fn ticks(scale: Scale) -> Vec<DateTime<Utc>> {
-    let steps = [60, 300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
-    let week = 7 * 86_400;
-    let step = steps.into_iter().find(|step| scale.seconds / f64::from(*step) <= 25.0).unwrap_or(week);
-    let late = scale.from.timestamp().rem_euclid(i64::from(step));
-    let first = scale.from + TimeDelta::seconds((i64::from(step) - late) % i64::from(step));
-    (0..26)
-        .map(|n| first + TimeDelta::seconds(n * i64::from(step)))
-        .take_while(|at| at.signed_duration_since(scale.from).as_seconds_f64() <= scale.seconds)
-        .collect()
 }
 
 fn node_lane(scale: Scale, day: &Day, node: &NodeDay) -> Lane {
@@ -190,7 +149,7 @@ pub(super) fn stretches<'a>(day: &Day, node: &'a NodeDay) -> Vec<(DateTime<Utc>,
 
 fn band(scale: Scale, node: &str, from: DateTime<Utc>, to: DateTime<Utc>, state: &str) -> Markup {
     let (left, right) = (scale.x(from, 0.0), scale.x(to, 0.0));
-    let width = ((right - left) * 10.0).round() / 10.0;
+    let width = rounded(right - left);
     let known = STATES.iter().any(|(name, _)| *name == state);
     let class = format!("s-{}", if known { state } else { "unknown" });
     let seconds = to.signed_duration_since(from).as_seconds_f64();
@@ -251,6 +210,30 @@ impl Rows {
 
     fn count(&self) -> f64 {
         self.0.len().max(1) as f64
+    }
+}
+
+/// When the gate was closed; no lane when it never was.
+fn gate_lane(scale: Scale, day: &Day) -> Option<Lane> {
+    let mut gates: Vec<&GateClosed> = day.gates.iter().collect();
+    gates.sort_by_key(|gate| gate.from);
+    let mut rows = Rows::default();
+    let body = html! { @for gate in &gates { (gate_band(scale, day, gate, &mut rows)) } };
+    let note = format!("closed {}", span(gates::closed_seconds(day)));
+    let height = (rows.count() * ROW).max(32.0);
+    (!gates.is_empty()).then(|| Lane { name: "Gate".to_owned(), note, height, body })
+}
+
+fn gate_band(scale: Scale, day: &Day, gate: &GateClosed, rows: &mut Rows) -> Markup {
+    let (from, to) = gates::within(day, gate);
+    let left = scale.x(from, 0.0);
+    let width = rounded(scale.x(to, 0.0) - left).max(0.8);
+    let y = rows.place(left, left + width) * ROW + 2.0;
+    html! {
+        g transform={ "translate(0 " (y) ")" } {
+            title { (gates::text(day, scale.clock, gate)) }
+            rect.s-gate x=(left) y="0" width=(width) height="12" {}
+        }
     }
 }
 
@@ -340,6 +323,7 @@ fn legend(day: &Day) -> Markup {
         figcaption {
             ul.legend {
                 @for (state, text) in STATES { (swatch(&format!("s-{state}"), text)) }
+                (swatch("s-gate", "gate closed"))
                 (swatch("call", "call"))
                 (swatch("call-lost", "call without a node"))
                 (sign("m-wait", HOURGLASS, "call waited"))

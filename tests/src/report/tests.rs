@@ -17,7 +17,33 @@ fn empty() -> Day {
         events: vec![],
         checks: vec![],
         money: vec![],
+        messages: vec![],
+        gates: vec![],
+        spend: None,
     }
+}
+
+fn message(clock: &str, subject: &str, body: &str) -> Message {
+    Message { at: at(clock), subject: subject.to_owned(), body: body.to_owned() }
+}
+
+fn gate(from: &str, to: Option<&str>, reason: &str) -> GateClosed {
+    GateClosed { from: at(from), to: to.map(at), reason: reason.to_owned() }
+}
+
+/// A month of 120 dollars of which the own estimate goes from 90 to 113 in hourly steps.
+fn spend() -> SpendLine {
+    let hourly = |usd: fn(i32) -> f64| (0..24).map(|n| (at("00:00:00") + TimeDelta::hours(n.into()), usd(n))).collect();
+    SpendLine {
+        amount_usd: 120.0,
+        thresholds: vec![80.0, 100.0, 50.0],
+        own: hourly(|n| 90.0 + f64::from(n)),
+        aws: hourly(|n| if n < 12 { 84.0 } else { 95.5 }),
+    }
+}
+
+fn day_with_spend(spend: SpendLine) -> Day {
+    Day { spend: Some(spend), ..empty() }
 }
 
 fn event(clock: &str, node: Option<&str>, event: &str, reason: &str) -> Event {
@@ -86,7 +112,8 @@ fn full_day() -> Day {
         (0..280_u32).map(|n| (at("00:02:00") + TimeDelta::minutes(i64::from(n) * 5), u64::from(n * n % 37))).collect();
     for (n, kind) in events::KINDS.iter().enumerate() {
         let reason = format!("{} for a reason that takes a few words to say", kind.meaning);
-        day.events.push(event(&format!("{:02}:12:30", 7 + n), Some("gpu-a"), kind.name, &reason));
+        let clock = format!("{:02}:{:02}:30", 7 + n * 40 / 60, n * 40 % 60);
+        day.events.push(event(&clock, Some("gpu-a"), kind.name, &reason));
     }
     for (clock, kind, reason) in [
         ("06:45:00", "start", "wanted"),
@@ -127,6 +154,16 @@ fn full_day() -> Day {
         money("16-hour window", 32.0, 40.32, "06:00 to 22:00, both nodes"),
         money("Reveille", 11.4, 14.41, "this day; functions, table and alarms included"),
     ];
+    day.messages = vec![
+        message(
+            "19:05:00",
+            "node gpu-a hangs in stopping for longer than the force time",
+            "What:  it hangs\nTo do: look\n",
+        ),
+        message("17:00:00", "the budget is spent", "What:  spent\n"),
+    ];
+    day.gates = vec![gate("17:00:00", Some("18:30:00"), "the budget is spent"), gate("23:00:00", None, "by a person")];
+    day.spend = Some(spend());
     day
 }
 
@@ -145,6 +182,8 @@ fn escapes_every_text() {
     });
     day.checks.iter_mut().for_each(|check| (check.name, check.detail) = (hostile(), hostile()));
     day.money.iter_mut().for_each(|row| (row.plan, row.note) = (hostile(), hostile()));
+    day.messages.iter_mut().for_each(|message| (message.subject, message.body) = (hostile(), hostile()));
+    day.gates.iter_mut().for_each(|gate| gate.reason = hostile());
     let page = html(&day);
     assert!(!page.contains("<b "), "a text became a tag");
     assert!(page.contains("&lt;b x='1'&gt;&quot;&amp;amp;"), "a text is missing or half escaped");
@@ -165,8 +204,40 @@ fn every_event_has_a_row_and_those_with_a_mark_have_it_in_the_picture() {
 
 #[test]
 fn decisions_alerts_and_people_have_marks() {
-    for name in ["start", "stop", "start_failed", "stop_failed", "alert", "refused", "person", "idle_mark"] {
+    for name in [
+        "start",
+        "stop",
+        "start_failed",
+        "stop_failed",
+        "alert",
+        "refused",
+        "person",
+        "idle_mark",
+        "resized",
+        "gate_closed",
+        "gate_opened",
+        "budget_repaired",
+        "blind",
+        "sees_again",
+    ] {
         assert!(!events::kind(name).path.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn every_event_has_a_meaning_and_every_mark_is_in_the_legend() {
+    let page = html(&empty());
+    for kind in &events::KINDS {
+        assert!(!kind.meaning.is_empty(), "{}", kind.name);
+        let said = page.contains(kind.meaning) || page.contains("start or stop failed") && kind.class == "m-failed";
+        assert!(said || kind.path.is_empty(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn every_mark_has_a_style() {
+    for kind in events::KINDS.iter().filter(|kind| !kind.path.is_empty()) {
+        assert!(include_str!("style.css").contains(&format!("path.{}", kind.class)), "{}", kind.name);
     }
 }
 
@@ -187,9 +258,10 @@ fn an_event_of_a_node_without_a_lane_is_in_the_pool_lane() {
 #[test]
 fn fetches_nothing() {
     let page = html(&full_day());
-    for way in ["http:", "https:", "src=", "href=", "<script", "<link", "@import"] {
+    for way in ["http:", "https:", "src=", "<script", "<link", "@import"] {
         assert!(!page.contains(way), "{way}");
     }
+    assert!(page.split("href=\"").skip(1).all(|rest| rest.starts_with('#')), "a link leaves the page");
     assert!(page.split("url(").skip(1).all(|rest| rest.starts_with('#')), "a url() leaves the page");
 }
 
@@ -259,6 +331,8 @@ fn odd_numbers_reach_no_coordinate() {
     let mut day = full_day();
     for (n, odd) in [f64::NAN, f64::INFINITY, -1.0].into_iter().enumerate() {
         (day.calls[n].seconds, day.calls[n + 3].waited_seconds, day.money[n].usd_day) = (odd, odd, odd);
+        let spend = day.spend.as_mut().unwrap();
+        (spend.own[n].1, spend.aws[n + 3].1, spend.thresholds[n]) = (odd, odd, odd);
     }
     day.events.push(Event { at: Utc.timestamp_opt(0, 0).unwrap(), ..event("10:00:00", None, "alert", "early") });
     for to in [day.to, day.from, day.from - TimeDelta::hours(1)] {
@@ -291,6 +365,195 @@ fn writes_a_span_in_two_units() {
         (f64::NAN, "0 s"),
     ] {
         assert_eq!(span(seconds), text);
+    }
+}
+
+#[test]
+fn a_message_keeps_its_lines_and_starts_no_tag() {
+    let mut day = empty();
+    day.messages = vec![message("10:00:00", "a <b> & c", "\nWhat:  <script>alert(1)</script>\n\n  indented\n")];
+    let page = html(&day);
+    // The first line end is the one that HTML drops.
+    let body = "\n\nWhat:  &lt;script&gt;alert(1)&lt;/script&gt;\n\n  indented\n</pre>";
+    assert!(page.contains(&format!("<pre id=\"message-1\">{body}")));
+    assert!(page.contains("<span class=\"subject\">a &lt;b&gt; &amp; c</span>"));
+}
+
+#[test]
+fn messages_are_in_order_and_the_first_is_open() {
+    let mut day = empty();
+    day.messages = vec![message("11:00:00", "later", "b"), message("10:00:00", "sooner", "a")];
+    let page = html(&day);
+    assert!(page.contains("Messages (2)"));
+    assert!(page.find("sooner") < page.find("later"));
+    assert_eq!(page.matches("<details").count(), 2);
+    assert_eq!(page.matches("<details class=\"message\" open").count(), 1);
+}
+
+#[test]
+fn a_day_without_messages_says_so() {
+    let page = html(&empty());
+    assert!(page.contains("Messages (0)"));
+    assert!(page.contains("No message was sent."));
+    assert!(!page.contains("<details"));
+}
+
+#[test]
+fn an_alert_links_to_its_message() {
+    let mut day = empty();
+    day.messages = vec![message("10:00:01", "it hangs", "a"), message("12:00:00", "it hangs", "b")];
+    day.events = vec![event("12:00:00", None, "alert", "it hangs")];
+    assert!(html(&day).contains("<a href=\"#message-2\">it hangs</a>"));
+}
+
+#[test]
+fn what_is_no_alert_of_a_message_links_nowhere() {
+    for (name, other) in [
+        ("another subject", event("10:00:00", None, "alert", "it hangs still")),
+        ("an hour later", event("11:00:00", None, "alert", "it hangs")),
+        ("no alert", event("10:00:00", None, "person", "it hangs")),
+    ] {
+        let mut day = empty();
+        day.messages = vec![message("10:00:00", "it hangs", "a")];
+        day.events = vec![other];
+        assert!(!html(&day).contains("<a "), "{name}");
+    }
+}
+
+#[test]
+fn a_day_with_an_open_gate_has_no_gate_lane() {
+    let page = html(&day_with_spend(spend()));
+    assert!(!page.contains("<title>Gate</title>"));
+    assert!(!page.contains("The gate was closed"));
+    assert!(!page.contains("class=\"closed\""));
+}
+
+#[test]
+fn a_closed_gate_has_a_lane_and_shades_the_chart() {
+    let mut day = day_with_spend(spend());
+    day.gates = vec![gate("17:00:00", Some("18:30:00"), "spent"), gate("22:00:00", None, "by a person")];
+    let page = html(&day);
+    assert!(page.contains("<title>Gate</title>"));
+    assert!(page.contains("<title>gate closed from 17:00:00 to 18:30:00: spent</title>"));
+    assert!(page.contains("<title>gate closed from 22:00:00, still closed: by a person</title>"));
+    assert!(page.contains("The gate was closed for 3 h 30 min: 17:00 to 18:30, 22:00 to the day's end."));
+    assert_eq!(page.matches("class=\"closed\"").count(), 2);
+    assert_eq!(page.matches(">gate closed</text>").count(), 2);
+}
+
+#[test]
+fn gates_that_meet_are_counted_once() {
+    let mut day = empty();
+    day.gates = vec![gate("10:00:00", Some("12:00:00"), "a"), gate("11:00:00", Some("11:30:00"), "b")];
+    assert_eq!(gates::closed(&day), [(at("10:00:00"), at("12:00:00"))]);
+    assert_eq!(gates::closed_seconds(&day), 7200.0);
+}
+
+#[test]
+fn words_of_short_closings_do_not_run_into_each_other() {
+    let mut day = day_with_spend(spend());
+    day.gates = vec![gate("10:00:00", Some("10:10:00"), "a"), gate("10:30:00", Some("10:40:00"), "b")];
+    let page = html(&day);
+    assert_eq!(page.matches("class=\"closed\"").count(), 2);
+    assert_eq!(page.matches(">gate closed</text>").count(), 1);
+}
+
+#[test]
+fn a_gate_of_another_day_names_no_hour_of_this_one() {
+    let mut day = empty();
+    day.from = at("08:00:00");
+    day.gates = vec![gate("07:00:00", Some("09:00:00"), "spent")];
+    assert!(html(&day).contains("<title>gate closed since before this day to 09:00:00: spent</title>"));
+}
+
+#[test]
+fn the_chart_names_its_lines_and_thresholds() {
+    let page = html(&day_with_spend(spend()));
+    for text in ["own estimate $113.00", "AWS's figure $95.50", "50 % · $60.00", "80 % · $96.00", "100 % · $120.00"]
+    {
+        assert!(page.contains(&format!(">{text}</text>")), "{text}");
+    }
+    assert!(page.contains("Reveille's own estimate went from $90.00 to $113.00 (94 % of the budget) at 23:00."));
+    assert!(page.contains("The newest figure of AWS, hours late, was $95.50 (80 % of the budget)."));
+    assert!(page.contains("80 % · $96.00, reached at 06:00; 100 % · $120.00, not reached."));
+}
+
+#[test]
+fn a_day_without_a_budget_guard_has_no_chart() {
+    assert!(!html(&empty()).contains("Money of the month"));
+}
+
+#[test]
+fn a_chart_of_nothing_says_so() {
+    let none = SpendLine { amount_usd: 0.0, thresholds: vec![], own: vec![], aws: vec![] };
+    let page = html(&day_with_spend(none));
+    assert!(page.contains("The month has no budget amount. No estimate was made. AWS gave no figure.</p>"));
+    assert_eq!(unclosed(&page), Vec::<String>::new());
+}
+
+#[test]
+fn odd_money_reaches_no_coordinate_and_no_text() {
+    for amount_usd in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-9, 0.004, 1e300] {
+        for points in [vec![], vec![amount_usd], vec![0.0, amount_usd, -3.0, f64::NEG_INFINITY]] {
+            let line: Vec<_> = points.iter().map(|usd| (at("12:00:00"), *usd)).collect();
+            let thresholds = vec![80.0, f64::NAN, -5.0, f64::INFINITY, 1e300];
+            let page = html(&day_with_spend(SpendLine { amount_usd, thresholds, own: line.clone(), aws: line }));
+            for odd in ["NaN", "inf ", "inf\"", ">inf", "inf%", "$inf", "-inf", "width=\"-"] {
+                assert!(!page.contains(odd), "{odd} with {amount_usd} and {points:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dollars_are_laid_from_zero_to_the_most() {
+    for most in [0.0, 0.004, 0.7, 3.03, 120.0, 9999.0] {
+        let money = dollars::Dollars::up_to(most);
+        assert_eq!(money.y(0.0), dollars::BOTTOM, "{most}");
+        assert!(money.y(most) > dollars::TOP || most == 0.0, "{most}");
+        assert!((5..=12).contains(&money.ticks().count()), "{most}: {}", money.ticks().count());
+    }
+}
+
+#[test]
+fn writes_dollars() {
+    for (usd, text) in [(0.0, "$0.00"), (-3.0, "-$3.00"), (0.004, "$0.0040"), (62.4, "$62.40"), (12_500.0, "$12500")] {
+        assert_eq!(dollars::dollars(usd), text);
+    }
+}
+
+#[test]
+fn labels_of_near_thresholds_are_apart() {
+    assert_eq!(labels::spread(&[100.0, 95.0, 20.0]), [100.0, 86.0, 20.0]);
+}
+
+#[test]
+fn labels_keep_off_the_lines() {
+    let line = vec![(20.0, 200.0), (900.0, 100.0)];
+    let mut room = labels::Room { lines: vec![line.clone(), vec![(20.0, 90.0), (900.0, 90.0)]], limits: vec![] };
+    // Over the line's end runs the other one, at 90; over the label's letters it comes from 110 up to 100.
+    let label = room.label("own", Some("own estimate".to_owned()), &line).into_string();
+    let base: f64 = label.split(" y=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().parse().unwrap();
+    let (top, bottom) = (base - 11.0, base + 4.0);
+    assert!(bottom < 90.0 || top > 110.0, "{base}");
+}
+
+#[test]
+fn two_nodes_and_three_pools_have_their_marks() {
+    let mut day = full_day();
+    day.events.clear();
+    for (n, pool) in ["voice", "transcribe", "batch"].into_iter().enumerate() {
+        let name = ["gpu-a", "gpu-b-with-a-long-name"].get(n).copied();
+        day.events.push(event("10:00:00", name, "start", pool));
+        day.events.push(event("10:00:00", None, "refused", pool));
+    }
+    let page = html(&day);
+    assert_eq!(page.matches("<title>10:00:00 start: ").count(), 3);
+    assert_eq!(page.matches("<title>10:00:00 refused: ").count(), 3);
+    // The marks of one instant stand under each other.
+    let pool = &page[page.find("<title>10:00:00 refused: ").unwrap() - 60..];
+    for row in ["8)", "24)", "40)", "56)"] {
+        assert!(pool.contains(&format!(" {row}\"><title>10:00:00 ")), "{row}");
     }
 }
 

@@ -2,14 +2,15 @@
 
 use chrono::TimeDelta;
 use reveille::domain::{
-    Claim, ClaimKind, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, RunId, StateReason, Wake, WakeSource,
+    Claim, ClaimKind, Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, RunId,
+    StateReason, Wake, WakeSource,
 };
-use reveille::error::CallError;
+use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::run::{
-    Answer, Call, Claimed, Fact, MetricRef, Outcome, Permit, Run, Started, Stopped, take_claim, take_demand,
-    take_ledger, take_nodes, take_recorded, take_start, take_stop,
+    Answer, Call, Claimed, Demanded, Fact, MetricRef, Outcome, Permit, Run, Started, Stopped, take_claim, take_demand,
+    take_ledger, take_nodes, take_recorded, take_resized, take_start, take_stop,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// When every world begins. Whole seconds: EC2 tells no finer ones.
 pub(crate) fn morning() -> Instant {
@@ -32,9 +33,8 @@ pub(crate) enum Trouble {
 pub(crate) struct Told {
     pub(crate) subject: String,
     pub(crate) body: String,
-    pub(crate) kind: String,
-    pub(crate) pool: String,
-    pub(crate) node: Option<String>,
+    /// The message attributes, by which machines filter.
+    pub(crate) attributes: BTreeMap<String, String>,
 }
 
 /// A world that answers calls. Laws hold in each.
@@ -49,7 +49,7 @@ pub(crate) trait Bench {
     async fn now(&mut self) -> Instant;
     async fn pass(&mut self, time: TimeDelta);
 
-    /// A node in this state, `Running` or `Stopped`, for two minutes by now.
+    /// A g6.xlarge in this state, `Running` or `Stopped`, for two minutes by now.
     async fn add_node(&mut self, name: &str, pool: &str, state: NodeState) -> NodeId;
     /// An instance without the pool's tag, where a world can have one.
     async fn add_stranger(&mut self);
@@ -65,8 +65,25 @@ pub(crate) trait Bench {
     async fn stop_by_hand(&mut self, node: &NodeId);
     async fn terminate_by_hand(&mut self, node: &NodeId);
 
+    /// There is no capacity for these instance types from now on, and for all others there is.
+    async fn no_room_for(&mut self, types: &[&str]);
+    /// There is no capacity for this node, whatever its type.
+    async fn no_room_for_node(&mut self, node: &NodeId);
+    /// Takes off what disks a world gives a new node unasked.
+    async fn strip_disks(&mut self, node: &NodeId);
+    /// Attaches a volume; it is created now.
+    async fn add_disk(&mut self, node: &NodeId, disk: &Disk);
+
     /// A point of a metric; a gauge may have several in a minute.
     async fn point(&mut self, metric: &MetricRef, at: Instant, value: f64);
+    /// A log group without a line.
+    async fn add_log_group(&mut self, group: &str);
+    /// A line of a log group that is there, written at this instant.
+    async fn log(&mut self, group: &str, at: Instant, line: &str);
+    /// Logs are read two lines at a time, and the first page is empty, where a world has pages.
+    async fn page_logs_small(&mut self);
+    /// What AWS shows as spent and as forecast of a budget, in dollars.
+    async fn set_figures(&mut self, budget: &str, actual: &str, forecast: Option<&str>);
 
     /// The next `times` calls of this name (see `reveille::world::call_name`) go wrong, retries of the executor not
     /// counted.
@@ -87,6 +104,10 @@ pub(crate) fn pool(word: &str) -> PoolName {
 
 pub(crate) fn id(word: &str) -> NodeId {
     NodeId::new(word).expect("an id")
+}
+
+pub(crate) fn kind(word: &str) -> InstanceType {
+    InstanceType::new(word).expect("an instance type")
 }
 
 pub(crate) fn run(word: &str) -> RunId {
@@ -126,6 +147,15 @@ pub(crate) async fn force_stop(bench: &mut impl Bench, node: &NodeId) -> Result<
     take_stop(Some(bench.answer(&Call::Stop { node: node.clone(), force: true }).await))
 }
 
+pub(crate) async fn resize(bench: &mut impl Bench, node: &NodeId, to: &str) -> Result<(), CallError> {
+    take_resized(Some(bench.answer(&Call::Resize { node: node.clone(), to: kind(to) }).await))
+}
+
+/// A refusal proves that nothing was done.
+pub(crate) fn is_refused<T>(answer: Result<T, CallError>, class: ErrorClass, code: &str) -> bool {
+    answer.is_err_and(|error| (error.class, error.effect, error.code.as_str()) == (class, TookEffect::No, code))
+}
+
 /// The ledger's item of the pool `voice`.
 pub(crate) async fn record(bench: &mut impl Bench) -> PoolRecord {
     let call = Call::ReadLedger { pools: BTreeSet::from([voice()]) };
@@ -144,7 +174,20 @@ pub(crate) fn any_demand(at: Instant) -> Call {
 /// A wake of any node of the pool `voice`, recorded now.
 pub(crate) async fn demand(bench: &mut impl Bench) -> PoolRecord {
     let call = any_demand(bench.now().await);
-    take_demand(Some(bench.answer(&call).await)).expect("record demand")
+    recorded(bench.answer(&call).await)
+}
+
+/// What became of a wake.
+pub(crate) async fn demanded(bench: &mut impl Bench, call: &Call) -> Demanded {
+    take_demand(Some(bench.answer(call).await)).expect("record demand")
+}
+
+/// The item after a wake that was taken.
+pub(crate) fn recorded(answer: Answer) -> PoolRecord {
+    match take_demand(Some(answer)).expect("record demand") {
+        Demanded::Recorded(item) => item,
+        Demanded::Refused(item) => panic!("no gate was to be closed: {item:?}"),
+    }
 }
 
 pub(crate) fn claim_of(kind: ClaimKind, by: &str) -> Claim {
@@ -155,6 +198,7 @@ pub(crate) fn claim_of(kind: ClaimKind, by: &str) -> Claim {
         launched_at: Some(morning() - minutes(30)),
         open_until: morning() + seconds(60),
         wake: Some(morning()),
+        source: Some(WakeSource::LogLine),
         tries: 1,
         answer: None,
     }

@@ -4,19 +4,30 @@ use crate::bench::{Bench, Told, Trouble, morning};
 use aws_config::retry::RetryConfig;
 use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
+use aws_sdk_cloudwatchlogs::types::InputLogEvent;
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_ec2::types::{Filter, Volume};
+use axum::body::Bytes;
+use axum::http::Request;
 use chrono::TimeDelta;
 use futures::future::join_all;
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
 use reveille::aws::Aws;
-use reveille::domain::{Instant, NodeId, NodeState, StateReason};
+use reveille::domain::{Disk, Instant, NodeId, NodeState, StateReason};
 use reveille::error::{ErrorClass, class_of};
 use reveille::run::{Answer, Call, MetricRef, Outcome, Run};
 use reveille_tests::local_aws::Published;
-use reveille_tests::stage::Stage;
+use reveille_tests::stage::{Stage, TABLE};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// As `aws/mod.rs` sets it for all calls but START and STOP.
+/// The stream of every log group.
+const STREAM: &str = "front-1";
+
+/// As `aws/mod.rs` sets it for all calls but START, STOP and the change of a type.
 const ATTEMPTS: u32 = 3;
 
 /// Stages that no law is using: one takes a second to start and a blink to reset.
@@ -53,6 +64,40 @@ impl Local {
     async fn set(&self, node: &NodeId, mut settings: Value) {
         settings["instance"] = json!(node.as_str());
         self.stage().aws.config(settings).await;
+    }
+
+    /// Gives a node an Elastic IP.
+    pub(crate) async fn give_elastic(&self, node: &NodeId) {
+        let address = self.ec2.allocate_address().send().await.expect("an Elastic IP");
+        let id = address.allocation_id.expect("an allocation");
+        self.ec2.associate_address().instance_id(node.as_str()).allocation_id(id).send().await.expect("an association");
+    }
+
+    /// FilterLogEvents gives this many lines at a time.
+    pub(crate) async fn page_logs_by(&self, lines: u32) {
+        self.stage().aws.config(json!({"filter_events_per_page": lines})).await;
+    }
+
+    /// Makes every item of a pool's history 200 KB long; a page of a query is 1 MB. Says whether one page holds all.
+    pub(crate) async fn fatten_history(&self, pool: &str) -> bool {
+        let dynamodb = aws_sdk_dynamodb::Client::new(&self.stage().sdk);
+        let text = |value: &str| AttributeValue::S(value.to_owned());
+        let key = format!("hist#{pool}");
+        let query = dynamodb.query().table_name(TABLE).key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", text(&key));
+        let found = query.clone().send().await.expect("the history").items.unwrap_or_default();
+        for item in found {
+            let update = dynamodb.update_item().table_name(TABLE).key("pk", text(&key)).key("sk", item["sk"].clone());
+            let update = update.update_expression("SET padding = :padding");
+            let padding = text(&"x".repeat(200_000));
+            update.expression_attribute_values(":padding", padding).send().await.expect("a longer item");
+        }
+        query.send().await.expect("the history").last_evaluated_key.is_none()
+    }
+
+    async fn volumes(&self, node: &NodeId) -> Vec<Volume> {
+        let attached = Filter::builder().name("attachment.instance-id").values(node.as_str()).build();
+        self.ec2.describe_volumes().filters(attached).send().await.expect("volumes").volumes.unwrap_or_default()
     }
 }
 
@@ -124,6 +169,41 @@ impl Bench for Local {
         self.ec2.terminate_instances().instance_ids(node.as_str()).send().await.expect("a termination by hand");
     }
 
+    async fn no_room_for(&mut self, types: &[&str]) {
+        self.stage().aws.config(json!({"no_capacity_types": types})).await;
+    }
+
+    async fn no_room_for_node(&mut self, node: &NodeId) {
+        self.set(node, json!({"no_capacity": true})).await;
+    }
+
+    async fn strip_disks(&mut self, node: &NodeId) {
+        for volume in self.volumes(node).await {
+            let id = volume.volume_id().expect("a volume has an id");
+            let device = volume.attachments().first().and_then(|attached| attached.device()).expect("a device");
+            let off = self.ec2.detach_volume().volume_id(id).instance_id(node.as_str()).device(device).send().await;
+            off.expect("a volume that is taken off");
+            self.ec2.delete_volume().volume_id(id).send().await.expect("a volume that is deleted");
+        }
+    }
+
+    async fn add_disk(&mut self, node: &NodeId, disk: &Disk) {
+        let number = |value: i64| i32::try_from(value).expect("a number that EC2 takes");
+        let made = self
+            .ec2
+            .create_volume()
+            .availability_zone("us-east-1a")
+            .volume_type(disk.kind.as_str().into())
+            .size(number(disk.gib))
+            .iops(number(disk.iops))
+            .throughput(number(disk.mibps))
+            .send();
+        let id = made.await.expect("a volume").volume_id.expect("a volume has an id");
+        let device = format!("/dev/sd{}", (b'f' + self.volumes(node).await.len() as u8) as char);
+        let attached = self.ec2.attach_volume().volume_id(id).instance_id(node.as_str()).device(device).send().await;
+        attached.expect("a volume that is attached");
+    }
+
     async fn point(&mut self, metric: &MetricRef, at: Instant, value: f64) {
         let dimension = |(name, value): (&String, &String)| Dimension::builder().name(name).value(value).build();
         let datum = MetricDatum::builder()
@@ -137,13 +217,41 @@ impl Bench for Local {
         sent.expect("a point");
     }
 
+    async fn add_log_group(&mut self, group: &str) {
+        let logs = aws_sdk_cloudwatchlogs::Client::new(&self.stage().sdk);
+        logs.create_log_group().log_group_name(group).send().await.expect("a log group");
+        logs.create_log_stream().log_group_name(group).log_stream_name(STREAM).send().await.expect("a log stream");
+    }
+
+    async fn log(&mut self, group: &str, at: Instant, line: &str) {
+        let event = InputLogEvent::builder().timestamp(at.timestamp_millis()).message(line).build().expect("an event");
+        let logs = aws_sdk_cloudwatchlogs::Client::new(&self.stage().sdk);
+        let sent = logs.put_log_events().log_group_name(group).log_stream_name(STREAM).log_events(event).send().await;
+        assert!(sent.expect("a line").rejected_log_events_info.is_none(), "too old or too new: {at}");
+    }
+
+    async fn page_logs_small(&mut self) {
+        self.stage().aws.config(json!({"filter_events_per_page": 2, "empty_first_log_page": true})).await;
+    }
+
+    async fn set_figures(&mut self, budget: &str, actual: &str, forecast: Option<&str>) {
+        let stage = self.stage();
+        let account = stage.config().account().to_owned();
+        let figures = json!({"account": account, "name": budget, "actual": actual, "forecast": forecast});
+        let request = Request::post(format!("{}/local-aws/budgets", stage.aws.endpoint()))
+            .body(Full::new(Bytes::from(figures.to_string())))
+            .expect("a request");
+        let answer = Client::builder(TokioExecutor::new()).build_http().request(request).await.expect("an answer");
+        assert!(answer.status().is_success(), "the figures of {budget}: {}", answer.status());
+    }
+
     async fn fail(&mut self, call: &'static str, trouble: Trouble, times: u32) {
         let (code, after) = match trouble {
             Trouble::Refused(code) => (Some(code), false),
             Trouble::FailedAfter(code) => (Some(code), true),
             Trouble::AnswerLost => (None, true),
         };
-        let is_sent_once = matches!(call, "start" | "stop");
+        let is_sent_once = matches!(call, "start" | "stop" | "resize");
         let is_retried = code.is_none_or(|code| class_of(code) == ErrorClass::Transient) && !is_sent_once;
         let mut fault = wire(call);
         fault["after"] = json!(after);
@@ -162,12 +270,10 @@ impl Bench for Local {
     }
 
     async fn published(&mut self) -> Vec<Told> {
-        let told = |mut published: Published| Told {
+        let told = |published: Published| Told {
             subject: published.subject.unwrap_or_default(),
             body: published.message,
-            kind: published.attributes.remove("kind").unwrap_or_default(),
-            pool: published.attributes.remove("pool").unwrap_or_default(),
-            node: published.attributes.remove("node"),
+            attributes: published.attributes,
         };
         self.stage().aws.published().await.into_iter().map(told).collect()
     }
@@ -180,8 +286,20 @@ fn wire(call: &str) -> Value {
         "readiness" => ("ec2", "DescribeInstanceStatus", None),
         "start" => ("ec2", "StartInstances", None),
         "stop" => ("ec2", "StopInstances", None),
-        "activity" => ("cloudwatch", "GetMetricData", None),
+        "resize" => ("ec2", "ModifyInstanceAttribute", None),
+        "disks" => ("ec2", "DescribeVolumes", None),
+        "activity" | "samples" => ("cloudwatch", "GetMetricData", None),
+        "logs" => ("logs", "FilterLogEvents", None),
+        "budget" => ("budgets", "DescribeBudget", None),
+        "create_budget" => ("budgets", "CreateBudget", None),
+        "set_budget_amount" => ("budgets", "UpdateBudget", None),
+        "create_notices" => ("budgets", "CreateNotification", None),
         "read_ledger" => ("dynamodb", "BatchGetItem", None),
+        "history" => ("dynamodb", "Query", None),
+        "budget_note" => ("dynamodb", "GetItem", None),
+        "note_budget" => ("dynamodb", "UpdateItem", Some("amount_micro_usd = :amount")),
+        "set_gate" => ("dynamodb", "UpdateItem", Some("#gate.#by = :budget")),
+        "launches" => ("dynamodb", "UpdateItem", Some("#l0 = :l0")),
         "claim_alert" => ("dynamodb", "PutItem", None),
         "demand" => ("dynamodb", "UpdateItem", Some("#wake = :wake")),
         "claim" => ("dynamodb", "UpdateItem", Some("#claim = :claim")),

@@ -1,8 +1,8 @@
 //! The in-memory world as a bench.
 
-use crate::bench::{Bench, Told, Trouble, id, minutes, morning, pool};
+use crate::bench::{Bench, Told, Trouble, id, kind, minutes, morning, pool};
 use chrono::TimeDelta;
-use reveille::domain::{Instant, NodeId, NodeSeen, NodeState, StateReason};
+use reveille::domain::{Disk, Instant, NodeId, NodeSeen, NodeState, PoolName, StateReason, Usd};
 use reveille::run::{Alert, Answer, Call, MetricRef, Outcome, Run};
 use reveille::world::{World, WorldFault};
 
@@ -59,6 +59,8 @@ impl Bench for InMemory {
             transition_at: None,
             address: Some(format!("10.0.0.{}", self.nodes)),
             spot: false,
+            instance_type: Some(kind("g6.xlarge")),
+            public_address: None,
         });
         self.pass(minutes(2)).await;
         if state == NodeState::Stopped {
@@ -101,8 +103,43 @@ impl Bench for InMemory {
         self.change(node, |seen| seen.state = NodeState::Gone);
     }
 
+    async fn no_room_for(&mut self, types: &[&str]) {
+        self.world.no_capacity_types = types.iter().map(|word| kind(word)).collect();
+    }
+
+    async fn no_room_for_node(&mut self, node: &NodeId) {
+        self.world.no_capacity(node, true);
+    }
+
+    async fn strip_disks(&mut self, _node: &NodeId) {
+        // The world gives a node no disk unasked.
+    }
+
+    async fn add_disk(&mut self, node: &NodeId, disk: &Disk) {
+        self.world.add_disk(node, disk.clone());
+    }
+
     async fn point(&mut self, metric: &MetricRef, at: Instant, value: f64) {
         self.world.point(metric, at, value);
+    }
+
+    async fn add_log_group(&mut self, group: &str) {
+        // A group is there from its first line on: one that no law looks back to.
+        self.world.log(group, morning() - TimeDelta::days(10), "-");
+    }
+
+    async fn log(&mut self, group: &str, at: Instant, line: &str) {
+        self.world.log(group, at, line);
+    }
+
+    async fn page_logs_small(&mut self) {
+        // The world has no pages.
+    }
+
+    async fn set_figures(&mut self, budget: &str, actual: &str, forecast: Option<&str>) {
+        let usd = |text: &str| Usd::parse(text).expect("an amount");
+        let known = self.world.budgets.get_mut(budget).expect("a budget");
+        (known.actual, known.forecast) = (Some(usd(actual)), forecast.map(usd));
     }
 
     async fn fail(&mut self, call: &'static str, trouble: Trouble, times: u32) {
@@ -121,13 +158,16 @@ impl Bench for InMemory {
     }
 
     async fn published(&mut self) -> Vec<Told> {
-        let told = |alert: &Alert| Told {
-            subject: alert.subject.clone(),
-            body: alert.body.clone(),
-            kind: alert.kind.as_str().to_owned(),
-            pool: alert.pool.as_str().to_owned(),
-            node: alert.node.as_ref().map(|node| node.as_str().to_owned()),
-        };
         self.world.published.iter().map(told).collect()
     }
+}
+
+/// The message as SNS would carry it.
+fn told(alert: &Alert) -> Told {
+    let (pool, node) = (alert.pool.as_ref().map(PoolName::as_str), alert.node.as_ref().map(NodeId::as_str));
+    let named = [("kind", Some(alert.kind.as_str())), ("pool", pool), ("node", node)];
+    let further = alert.attributes.iter().map(|(name, value)| (*name, Some(value.as_str())));
+    let attributes =
+        named.into_iter().chain(further).filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    Told { subject: alert.subject.clone(), body: alert.body.clone(), attributes: attributes.collect() }
 }

@@ -3,8 +3,10 @@
 use crate::bench::{Bench, Told, id, minutes, morning, run, seconds, voice};
 use reveille::domain::{AlertKey, Instant, WakeSource};
 use reveille::policy::Policy;
+use reveille::prices::Prices;
 use reveille::run::{
-    Alert, AlertKind, Call, Cause, Context, Target, WakeRun, WakeWish, take_alert_claim, take_published, take_recorded,
+    Alert, AlertKind, Call, Cause, Context, PoolPolicy, Target, WakeRun, WakeWish, take_alert_claim, take_published,
+    take_recorded,
 };
 use std::collections::BTreeMap;
 
@@ -48,25 +50,30 @@ pub(crate) async fn an_alert_arrives_as_it_was_written(bench: &mut impl Bench) {
     let about_node = Alert {
         key: key("2026-11-30"),
         kind: AlertKind::CannotStop,
-        pool: voice(),
+        pool: Some(voice()),
         node: Some(id("i-0123456789abcdef0")),
         subject: "Reveille: ".to_owned() + &"x".repeat(89),
         body: "It runs and is billed.\nTo do: äöü – \"stop\" & <look>.\n".to_owned(),
+        attributes: BTreeMap::new(),
     };
     let about_pool = Alert { node: None, kind: AlertKind::Misconfigured, ..about_node.clone() };
-    for alert in [&about_node, &about_pool] {
+    let of_threshold = BTreeMap::from([("threshold", "actual_80".to_owned()), ("month", "2026-11".to_owned())]);
+    let about_money = Alert { pool: None, kind: AlertKind::Budget, attributes: of_threshold, ..about_pool.clone() };
+    for alert in [&about_node, &about_pool, &about_money] {
         let call = Call::Publish { alert: alert.clone() };
         take_published(Some(bench.answer(&call).await)).expect("publish");
     }
-    let told = |kind: &str, node: Option<&str>| Told {
+    let told = |attributes: &[(&str, &str)]| Told {
         subject: about_node.subject.clone(),
         body: about_node.body.clone(),
-        kind: kind.to_owned(),
-        pool: "voice".to_owned(),
-        node: node.map(str::to_owned),
+        attributes: attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
     };
-    let expected = [told("cannot_stop", Some("i-0123456789abcdef0")), told("misconfigured", None)];
-    assert_eq!(bench.published().await, expected);
+    let expected = [
+        told(&[("kind", "cannot_stop"), ("pool", "voice"), ("node", "i-0123456789abcdef0")]),
+        told(&[("kind", "misconfigured"), ("pool", "voice")]),
+        told(&[("kind", "budget"), ("threshold", "actual_80"), ("month", "2026-11")]),
+    ];
+    assert_eq!(bench.published().await, expected, "what an alert is not about is no attribute");
 }
 
 pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench: &mut impl Bench) {
@@ -76,7 +83,8 @@ pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench:
             now: bench.now().await,
             time_out: seconds(30),
             policy: Policy::default(),
-            pools: BTreeMap::from([(voice(), Vec::new())]),
+            pools: BTreeMap::from([(voice(), PoolPolicy::default())]),
+            prices: Prices::new("us-east-1", BTreeMap::new()),
         };
         let wish = WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm };
         let outcome = bench.drive(&mut WakeRun::new(context, Cause::Wishes(vec![wish]))).await;
@@ -85,6 +93,7 @@ pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench:
     }
     let published = bench.published().await;
     let [told] = &published[..] else { panic!("{published:?}") };
-    assert_eq!((told.kind.as_str(), told.pool.as_str()), ("misconfigured", "voice"), "there is no node to wake");
+    let attribute = |name: &str| told.attributes.get(name).map(String::as_str);
+    assert_eq!((attribute("kind"), attribute("pool")), (Some("misconfigured"), Some("voice")), "no node to wake");
     assert!(told.subject.is_ascii() && told.subject.len() < 100, "{}", told.subject);
 }

@@ -1,12 +1,15 @@
 //! Calls that fail: what may be concluded from each.
 
 use crate::bench::{
-    Bench, Trouble, any_demand, claim_call, claim_of, id, minutes, morning, record, run, start, state, stop, voice,
+    Bench, Trouble, any_demand, claim_call, claim_of, id, kind, minutes, morning, record, resize, run, start, state,
+    stop, voice,
 };
+use crate::laws::budget::month;
+use crate::laws::history::launch;
 use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, NodeState};
 use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::observation::SignalKind;
-use reveille::run::{Alert, AlertKind, Answer, Call, Fact, MetricRef, Permit};
+use reveille::run::{Alert, AlertKind, Answer, Call, Fact, MetricRef, Permit, notices};
 use reveille::world::call_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
@@ -66,16 +69,23 @@ pub(crate) async fn an_answer_that_is_lost_leaves_the_effect_there(bench: &mut i
     assert_eq!(state(bench, &node).await, NodeState::Pending);
 }
 
-pub(crate) async fn start_and_stop_are_sent_once_whatever_fails(bench: &mut impl Bench) {
+pub(crate) async fn start_stop_and_resize_are_sent_once_whatever_fails(bench: &mut impl Bench) {
     let node = bench.add_node("gpu-1", "voice", NodeState::Running).await;
-    let troubles = ["RequestLimitExceeded", "InternalError", "ServiceUnavailable", "InsufficientInstanceCapacity"];
+    let troubles = [
+        "RequestLimitExceeded",
+        "InternalError",
+        "ServiceUnavailable",
+        "InsufficientInstanceCapacity",
+        "VcpuLimitExceeded",
+    ];
     let troubles = troubles.map(Trouble::Refused).into_iter().chain([Trouble::AnswerLost]);
     for trouble in troubles {
-        for call in ["start", "stop"] {
+        for call in ["start", "stop", "resize"] {
             bench.take_sent(call).await;
             bench.fail(call, trouble, 1).await;
             let error = match call {
                 "start" => start(bench, &node).await.err(),
+                "resize" => resize(bench, &node, "g5.xlarge").await.err(),
                 _ => stop(bench, &node).await.err(),
             };
             assert!(error.is_some(), "{call}: {trouble:?}");
@@ -84,15 +94,16 @@ pub(crate) async fn start_and_stop_are_sent_once_whatever_fails(bench: &mut impl
     }
 }
 
-/// One call of each kind.
+/// One call of each kind but ReadLogs, which answers for each group by itself.
 fn every_call() -> Vec<Call> {
     let (pool, node, pools) = (voice(), id("i-0123456789abcdef0"), BTreeSet::from([voice()]));
     let key = AlertKey("alert#voice#blind#1".to_owned());
     let alert = Alert {
         key: key.clone(),
         kind: AlertKind::Blind,
-        pool: pool.clone(),
+        pool: Some(pool.clone()),
         node: None,
+        attributes: BTreeMap::new(),
         subject: "Reveille: a test".to_owned(),
         body: "Nothing to do.".to_owned(),
     };
@@ -103,9 +114,23 @@ fn every_call() -> Vec<Call> {
         metric: "RequestCount".to_owned(),
         dimensions: BTreeMap::new(),
     };
+    let (budget, nodes) = (month(), BTreeSet::from([node.clone()]));
+    let (name, amount, newest) = (budget.name.clone(), budget.amount, vec![(node.clone(), launch(0, None))]);
     vec![
         Call::DescribeNodes { pools: None },
-        Call::ReadLedger { pools },
+        Call::ReadLedger { pools: pools.clone() },
+        Call::ReadHistory { pools: pools.clone(), from },
+        Call::ReadSamples { nodes: nodes.clone(), from, to },
+        Call::ReadDisks { nodes },
+        Call::Resize { node: node.clone(), to: kind("g5.xlarge") },
+        Call::ReadBudget { name: name.clone() },
+        Call::CreateBudget { budget: budget.clone(), pools: pools.clone() },
+        Call::SetBudgetAmount { budget: budget.clone(), pools },
+        Call::CreateNotices { notices: notices(&budget), budget },
+        Call::ReadBudgetNote { name: name.clone() },
+        Call::NoteBudget { name, amount },
+        Call::SetGate { pool: pool.clone(), gate: None, at: morning() },
+        Call::NoteLaunches { pool: pool.clone(), ended: Vec::new(), newest },
         any_demand(morning()),
         Call::ReadActivity { metrics: BTreeMap::from([(metric, SignalKind::Requests)]), from, to },
         Call::ReadReadiness { nodes: BTreeSet::from([node.clone()]) },
@@ -132,6 +157,13 @@ fn error_of(answer: &Answer) -> Option<&CallError> {
         Answer::Stop(answer) => answer.as_ref().err(),
         Answer::Recorded(answer) | Answer::Published(answer) => answer.as_ref().err(),
         Answer::AlertClaim(answer) => answer.as_ref().err(),
+        Answer::Logs(answer) => answer.as_ref().err(),
+        Answer::History(answer) => answer.as_ref().err(),
+        Answer::Samples(answer) => answer.as_ref().err(),
+        Answer::Disks(answer) => answer.as_ref().err(),
+        Answer::Budget(answer) => answer.as_ref().err(),
+        Answer::BudgetNote(answer) => answer.as_ref().err(),
+        Answer::Resized(answer) => answer.as_ref().err(),
     }
 }
 
@@ -155,7 +187,7 @@ pub(crate) async fn every_call_that_fails_says_so_in_an_answer_of_its_own_kind(b
         kinds.insert(format!("{:?}", discriminant(&healed)));
         assert_eq!(kinds.len(), 1, "{name}: {kinds:?}");
         // The node of the calls was never there: EC2 alone says no.
-        let is_ec2s = matches!(name, "start" | "stop" | "readiness");
+        let is_ec2s = matches!(name, "start" | "stop" | "resize" | "readiness");
         assert_eq!(error_of(&healed).map(|error| error.class), is_ec2s.then_some(ErrorClass::NotFound), "{name}");
     }
 }

@@ -1,15 +1,15 @@
 //! The ledger protocol of the design: demand never loses, claims are conditional, facts stand beside each other.
 
 use crate::bench::{
-    Bench, any_demand, claim, claim_call, claim_of, demand, id, minutes, morning, pool, record, run, seconds, voice,
-    wake, write_facts,
+    Bench, any_demand, claim, claim_call, claim_of, demand, id, kind, minutes, morning, pool, record, recorded, run,
+    seconds, voice, wake, write_facts,
 };
 use reveille::domain::{
-    Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeId, NodeRecord, PoolRecord, ReadyFact, Wake,
-    WakeSource,
+    Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeId, NodeRecord, Noise, PoolRecord, ReadyFact,
+    Wake, WakeSource,
 };
 use reveille::error::{ErrorClass, TookEffect};
-use reveille::run::{Call, Claimed, Fact, Permit, take_claim, take_demand, take_ledger, take_recorded};
+use reveille::run::{Call, Claimed, Fact, Permit, take_claim, take_ledger, take_recorded};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn gpu() -> NodeId {
@@ -29,10 +29,10 @@ pub(crate) async fn an_empty_ledger_reads_as_zero_records(bench: &mut impl Bench
 
 pub(crate) async fn demand_moves_its_counter_and_answers_the_new_item(bench: &mut impl Bench) {
     claim(bench, &gpu(), Permit { claims: 0, demand: None }, &claim_of(ClaimKind::Start, "run-1")).await;
-    for (n, source) in [WakeSource::Prewarm, WakeSource::LogLine, WakeSource::UnreadableBatch].into_iter().enumerate() {
-        let wake = Wake { at: morning() + seconds(n as i64), source };
+    for n in 0..3 {
+        let wake = wake(morning() + seconds(n));
         let call = Call::RecordDemand { pool: voice(), node: None, wake: wake.clone() };
-        let answered = take_demand(Some(bench.answer(&call).await)).expect("record demand");
+        let answered = recorded(bench.answer(&call).await);
         assert_eq!((answered.demand, answered.claims, &answered.wake), (n as u64 + 1, 1, &Some(wake)));
         assert!(answered.node(&gpu()).claim.is_some(), "the whole item");
         assert_eq!(answered, record(bench).await);
@@ -46,16 +46,43 @@ pub(crate) async fn a_wake_of_a_named_node_is_kept_beside_the_pools_own(bench: &
     demand(bench).await;
     let named = wake(morning() + minutes(1));
     let call = Call::RecordDemand { pool: voice(), node: Some(gpu()), wake: named.clone() };
-    let answered = take_demand(Some(bench.answer(&call).await)).expect("record demand");
+    let answered = recorded(bench.answer(&call).await);
     assert_eq!((answered.demand, &answered.wake), (2, &Some(wake(morning()))));
     assert_eq!(answered.node(&gpu()), NodeRecord { wake: Some(named.clone()), ..NodeRecord::default() });
-    assert_eq!(answered.last_wake(&gpu()), Some(named.at));
-    assert_eq!(answered.last_wake(&other_gpu()), Some(morning()));
+    assert_eq!(answered.last_wake(&gpu()), Some(&named));
+    assert_eq!(answered.last_wake(&other_gpu()), Some(&wake(morning())));
+}
+
+pub(crate) async fn a_wake_by_a_log_is_kept_beside_a_callers(bench: &mut impl Bench) {
+    let at = |n| morning() + seconds(n);
+    let prewarm = |n| wake(at(n));
+    let line = |n| Wake { at: at(n), source: WakeSource::LogLine };
+    let batch = |n| Wake { at: at(n), source: WakeSource::UnreadableBatch };
+    let rows = [
+        ("the first line", line(1), None, Some(line(1))),
+        ("a caller after it", prewarm(2), Some(prewarm(2)), Some(line(1))),
+        ("a line after the caller", line(3), Some(prewarm(2)), Some(line(3))),
+        ("a batch that cannot be read", batch(4), Some(prewarm(2)), Some(batch(4))),
+        ("a later caller", prewarm(5), Some(prewarm(5)), Some(batch(4))),
+    ];
+    for (n, (name, wake, callers, logs)) in rows.into_iter().enumerate() {
+        let call = Call::RecordDemand { pool: voice(), node: None, wake };
+        let item = recorded(bench.answer(&call).await);
+        assert_eq!((item.wake, item.line_wake, item.demand), (callers, logs, n as u64 + 1), "{name}");
+    }
+    let named = Call::RecordDemand { pool: voice(), node: Some(gpu()), wake: line(6) };
+    let item = recorded(bench.answer(&named).await);
+    assert_eq!(
+        (item.wake.clone(), item.line_wake.clone()),
+        (Some(prewarm(5)), Some(batch(4))),
+        "a named one is neither"
+    );
+    assert_eq!(item.node(&gpu()).wake, Some(line(6)));
 }
 
 pub(crate) async fn fifty_demands_at_once_count_fifty(bench: &mut impl Bench) {
     let answers = bench.answers(&vec![any_demand(morning()); 50]).await;
-    let counted = answers.into_iter().map(|answer| take_demand(Some(answer)).expect("record demand").demand);
+    let counted = answers.into_iter().map(|answer| recorded(answer).demand);
     assert_eq!(counted.collect::<BTreeSet<_>>(), (1..=50).collect(), "each answer is an item of its own");
     assert_eq!(record(bench).await.demand, 50);
 }
@@ -123,6 +150,7 @@ fn refusal() -> Fault {
         since: morning(),
         tries: 2,
         retry_at: morning() + minutes(4),
+        types: vec![kind("g6.xlarge"), kind("g5.xlarge")],
     }
 }
 
@@ -174,6 +202,13 @@ fn facts() -> Vec<Fact> {
         Fact::Ready(Some(ReadyFact { at: morning() + seconds(61), launched_at })),
         Fact::Fault(Some(refusal())),
         Fact::Blind(Some(Blind { since: morning(), at: morning() + minutes(5), ticks: 2, told: 0 })),
+        Fact::Noise(Some(Noise {
+            lines: 7,
+            prewarms: 1,
+            at: morning() + minutes(20),
+            launched_at: morning(),
+            until: morning() + minutes(900),
+        })),
     ]
 }
 
@@ -183,6 +218,7 @@ fn removed(fact: &Fact) -> Fact {
         Fact::Ready(_) => Fact::Ready(None),
         Fact::Fault(_) => Fact::Fault(None),
         Fact::Blind(_) => Fact::Blind(None),
+        Fact::Noise(_) => Fact::Noise(None),
     }
 }
 
@@ -192,6 +228,7 @@ fn apply(node: &mut NodeRecord, fact: &Fact) {
         Fact::Ready(ready) => node.ready = ready,
         Fact::Fault(fault) => node.fault = fault,
         Fact::Blind(blind) => node.blind = blind,
+        Fact::Noise(noise) => node.noise = noise,
     }
 }
 
@@ -229,7 +266,7 @@ pub(crate) async fn facts_are_removed_one_by_one_and_at_once(bench: &mut impl Be
 }
 
 pub(crate) async fn a_write_of_no_fact_or_of_one_fact_twice_is_refused(bench: &mut impl Bench) {
-    let [mark, ready, ..] = &facts()[..] else { panic!("four facts") };
+    let [mark, ready, ..] = &facts()[..] else { panic!("five facts") };
     let twice = vec![(gpu(), mark.clone()), (gpu(), ready.clone()), (gpu(), removed(mark))];
     let error = write_facts(bench, twice).await.expect_err("a refusal");
     assert_eq!((error.code.as_str(), error.effect), ("ValidationException", TookEffect::No), "{error}");

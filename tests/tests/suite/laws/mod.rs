@@ -2,6 +2,12 @@
 
 pub(crate) mod activity;
 pub(crate) mod alerts;
+pub(crate) mod budget;
 pub(crate) mod faults;
+pub(crate) mod gate;
+pub(crate) mod history;
 pub(crate) mod ledger;
+pub(crate) mod logs;
 pub(crate) mod nodes;
+pub(crate) mod parts;
+pub(crate) mod samples;

@@ -1,0 +1,491 @@
+//! Every hour: keeps the AWS budget and its notifications, estimates the month's cost, tells of thresholds, and closes and
+//! opens the gate. AWS's own figures lag by hours; the estimate decides and AWS's figure confirms (field case 38).
+
+use super::act::Acts;
+use super::alert::{About, Alert, BudgetText, Whom, hours, shown};
+use super::call::{
+    Answer, BudgetSeen, Call, History, Notice, take_budget, take_budget_note, take_disks, take_history, take_ledger,
+    take_nodes,
+};
+use super::outcome::Decided;
+use super::uptime::of_node;
+use super::{Context, Outcome, Run, Step};
+use crate::decide::Reason;
+use crate::decide::budget::{Basis, BudgetPolicy, Crossed, Enforce, Figures, GateAction, crossed, gate};
+use crate::domain::{Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
+use crate::error::CallError;
+use crate::spend::{Fleet, Month, NodeCosts, Spend, forecast, history_from, hourly, spend};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Clone, PartialEq)]
+enum Stage {
+    Start,
+    Look,
+    Read(Box<Looked>),
+    Act(Box<Acts>),
+    Over,
+}
+
+/// What the first look brought.
+#[derive(Debug, Clone, PartialEq)]
+struct Looked {
+    nodes: Result<Vec<NodeSeen>, CallError>,
+    budget: Result<Option<BudgetSeen>, CallError>,
+    note: Result<Option<Usd>, CallError>,
+    disks: bool,
+}
+
+/// The budget guard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetRun {
+    ctx: Context,
+    budget: BudgetPolicy,
+    stage: Stage,
+    outcome: Outcome,
+    writes: Vec<Call>,
+    alerts: Vec<Alert>,
+}
+
+/// What the month has cost, and what is said of it.
+struct Account {
+    spend: Spend,
+    figures: Figures,
+    own_forecast: Option<Usd>,
+    seen: Option<BudgetSeen>,
+    hourly: Usd,
+    month: Month,
+}
+
+impl BudgetRun {
+    /// A run that is ready for its first `next`.
+    pub fn new(ctx: Context, budget: BudgetPolicy) -> Self {
+        Self { ctx, budget, stage: Stage::Start, outcome: Outcome::default(), writes: Vec::new(), alerts: Vec::new() }
+    }
+}
+
+impl Run for BudgetRun {
+    fn next(&mut self, answers: Vec<Answer>) -> Step {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Start => self.look(),
+            Stage::Look => self.looked(answers),
+            Stage::Read(looked) => self.read(*looked, answers),
+            Stage::Act(acts) => self.acted(*acts, answers),
+            Stage::Over => Step::Done(std::mem::take(&mut self.outcome)),
+        }
+    }
+}
+
+impl BudgetRun {
+    fn look(&mut self) -> Step {
+        self.stage = Stage::Look;
+        let name = self.budget.name.clone();
+        Step::Calls(vec![
+            Call::DescribeNodes { pools: None },
+            Call::ReadBudget { name: name.clone() },
+            Call::ReadBudgetNote { name },
+        ])
+    }
+
+    fn looked(&mut self, answers: Vec<Answer>) -> Step {
+        let mut answers = answers.into_iter();
+        let nodes = take_nodes(answers.next());
+        let (budget, note) = (take_budget(answers.next()), take_budget_note(answers.next()));
+        let listed = nodes.as_deref().unwrap_or_default();
+        let pools: BTreeSet<PoolName> =
+            self.ctx.pools.keys().cloned().chain(listed.iter().map(|node| node.pool.clone())).collect();
+        let alive = listed.iter().filter(|node| node.state != NodeState::Gone);
+        let ids: BTreeSet<NodeId> = alive.map(|node| node.id.clone()).collect();
+        let mut calls = vec![
+            Call::ReadLedger { pools: pools.clone() },
+            Call::ReadHistory { pools, from: history_from(self.ctx.now) },
+        ];
+        let disks = !ids.is_empty();
+        if disks {
+            calls.push(Call::ReadDisks { nodes: ids });
+        }
+        self.stage = Stage::Read(Box::new(Looked { nodes, budget, note, disks }));
+        Step::Calls(calls)
+    }
+
+    fn read(&mut self, looked: Looked, answers: Vec<Answer>) -> Step {
+        let mut answers = answers.into_iter();
+        let (records, history) = (take_ledger(answers.next()), take_history(answers.next()));
+        let disks = if looked.disks { take_disks(answers.next()) } else { Ok(BTreeMap::new()) };
+        let lost = records.as_ref().err().or(history.as_ref().err()).cloned();
+        if let Some(error) = &lost {
+            self.tell_lost(error);
+        }
+        let (known, history) = (records.unwrap_or_default(), history.unwrap_or_default());
+        let fleet = self.fleet(&looked.nodes, &known, &history, disks);
+        self.keep_aws_budget(&looked);
+        let seen = self.usable(looked.budget.ok().flatten());
+        let account = self.account(&fleet, seen);
+        // Without the ledger the estimate is of no use, and AWS's figure alone is hours late: nothing is closed on it.
+        if lost.is_none() {
+            self.tell_thresholds(&account, &fleet);
+            self.tell_unpriced(&account);
+            self.keep_gates(&account, &known, &history, &fleet);
+        }
+        self.outcome.blind = lost;
+        let (writes, alerts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.alerts));
+        self.acted(Acts::new(&self.ctx, known, Vec::new(), writes, alerts), Vec::new())
+    }
+
+    fn all(&self) -> About<'_> {
+        About::new(&self.ctx, Whom::default())
+    }
+
+    /// Told at every run, which is once an hour: the ledger that would keep it from being repeated is what is lost.
+    fn tell_lost(&mut self, error: &CallError) {
+        let alert = self.all().cannot_look(error);
+        self.alerts.push(alert);
+    }
+
+    /// One source less, and the rest goes on; what does not pass is told.
+    fn note_failure(&mut self, error: &CallError, consequence: &str) {
+        let alert = self.all().cannot_do(error, consequence);
+        self.alerts.push(alert);
+        self.outcome.failed.push(error.clone());
+    }
+
+    /// Every node that is listed or has a launch. A list that cannot be read stops no clock: open launches cost on (field
+    /// case 08).
+    fn fleet(
+        &mut self,
+        nodes: &Result<Vec<NodeSeen>, CallError>,
+        known: &BTreeMap<PoolName, PoolRecord>,
+        history: &History,
+        disks: Result<BTreeMap<NodeId, Vec<Disk>>, CallError>,
+    ) -> Fleet {
+        let mut fleet = Fleet::new();
+        for (pool, record) in known {
+            let ids = record.nodes.keys().chain(history.get(pool).into_iter().flatten().map(|(id, _)| id));
+            for id in ids.collect::<BTreeSet<_>>() {
+                fleet.entry(id.clone()).or_default().launches = of_node(pool, id, Some(known), Some(history));
+            }
+        }
+        match nodes {
+            Ok(nodes) => {
+                nodes.iter().for_each(|seen| fleet.entry(seen.id.clone()).or_default().seen = Some(seen.clone()))
+            }
+            Err(error) => {
+                self.note_failure(error, "nodes that were seen running are taken to run on; disks are left out")
+            }
+        }
+        let disks = disks.unwrap_or_else(|error| {
+            self.note_failure(&error, "the estimate leaves the disks out and is too low");
+            BTreeMap::new()
+        });
+        for (id, disks) in disks {
+            fleet.entry(id).or_default().disks = disks;
+        }
+        for node in fleet.values_mut() {
+            take_in_what_ec2_shows(node, self.ctx.now);
+        }
+        fleet
+    }
+
+    /// Makes what is missing, and the amount where the configured one has changed: an update clears AWS's spend, so a budget
+    /// that a person edited is told and left.
+    fn keep_aws_budget(&mut self, looked: &Looked) {
+        let (seen, note) = match (&looked.budget, &looked.note) {
+            (Ok(seen), Ok(note)) => (seen, note),
+            (Err(error), _) => {
+                return self
+                    .note_failure(error, "AWS's budget is neither read nor kept; Reveille's own estimate goes on");
+            }
+            (Ok(_), Err(error)) => return self.outcome.failed.push(error.clone()),
+        };
+        let (budget, pools) = (self.budget.clone(), self.ctx.pools.keys().cloned().collect());
+        let Some(seen) = seen else {
+            return self.writes.push(Call::CreateBudget { budget, pools });
+        };
+        // One in another currency is somebody else's: told, and left.
+        if seen.unit != "USD" {
+            return;
+        }
+        let name = budget.name.clone();
+        let same = Usd::parse(&seen.amount) == Ok(budget.amount);
+        match note {
+            _ if same && *note != Some(budget.amount) => {
+                self.writes.push(Call::NoteBudget { name, amount: budget.amount });
+            }
+            Some(note) if !same && *note == budget.amount => self.tell_edited(seen),
+            _ if !same => {
+                self.writes.push(Call::SetBudgetAmount { budget: budget.clone(), pools });
+            }
+            _ => {}
+        }
+        let missing: BTreeSet<Notice> = notices(&budget).difference(&seen.notices).copied().collect();
+        if !missing.is_empty() {
+            self.writes.push(Call::CreateNotices { budget, notices: missing });
+        }
+    }
+
+    fn tell_edited(&mut self, seen: &BudgetSeen) {
+        let what = format!(
+            "the AWS budget {} has the amount {} {} now, and the configured one is {} USD: somebody changed it in AWS",
+            self.budget.name,
+            seen.amount,
+            seen.unit,
+            self.budget.amount.plain()
+        );
+        let occasion = format!("edited#{}#{}", self.budget.name, seen.amount);
+        let done =
+            "it is left as it is, since an update would clear AWS's spend; Reveille holds to the configured amount";
+        let alert = self.all().budget_fault(&occasion, "AWS budget differs", what, done, "change one of the two");
+        self.alerts.push(alert);
+    }
+
+    /// AWS's figures, unless they are in another currency.
+    fn usable(&mut self, seen: Option<BudgetSeen>) -> Option<BudgetSeen> {
+        let seen = seen?;
+        if seen.unit == "USD" {
+            return Some(seen);
+        }
+        let what = format!("the AWS budget {} is in {}, not in USD", self.budget.name, seen.unit);
+        let alert = self.all().budget_fault(
+            &format!("currency#{}#{}", self.budget.name, Month::of(self.ctx.now).name()),
+            "AWS budget is not in USD",
+            what,
+            "its figures are not read; Reveille's own estimate goes on",
+            "delete that budget, or give another `name` in REVEILLE_BUDGET",
+        );
+        self.alerts.push(alert);
+        None
+    }
+
+    fn account(&self, fleet: &Fleet, seen: Option<BudgetSeen>) -> Account {
+        let (now, month) = (self.ctx.now, Month::of(self.ctx.now));
+        let spend = spend(fleet, month.from, now, now, &self.ctx.prices);
+        let own_forecast = forecast(fleet, now, &self.ctx.prices);
+        let aws = |figure: fn(&BudgetSeen) -> Option<Usd>| seen.as_ref().and_then(figure);
+        let figures = Figures {
+            actual: spend.total().max(aws(|seen| seen.actual).unwrap_or_default()),
+            forecast: own_forecast.max(aws(|seen| seen.forecast)),
+        };
+        Account { spend, figures, own_forecast, hourly: hourly(fleet, &self.ctx.prices), seen, month }
+    }
+
+    fn tell_thresholds(&mut self, account: &Account, fleet: &Fleet) {
+        for threshold in crossed(&self.budget, account.figures) {
+            let text = self.threshold(threshold, account, fleet);
+            let alert = self.all().budget(&text);
+            self.alerts.push(alert);
+        }
+    }
+
+    fn threshold(&self, threshold: Crossed, account: &Account, fleet: &Fleet) -> BudgetText {
+        let Crossed { basis, percent } = threshold;
+        let (amount, month) = (self.budget.amount, account.month.name());
+        let (word, figure) = match basis {
+            Basis::Actual => ("spent", account.figures.actual),
+            Basis::Forecast => ("forecast", account.figures.forecast.unwrap_or_default()),
+        };
+        let threshold = format!("{} {percent} %", if basis == Basis::Actual { "actual" } else { "forecast" });
+        BudgetText {
+            occasion: format!("{}#{month}#{}#{word}{percent}", self.budget.name, amount.plain()),
+            subject: format!("{percent} % of the {month} budget of USD {amount} {word}").replace('$', ""),
+            what: format!(
+                "{percent} % of the budget {} is {word}: USD {} of {}",
+                self.budget.name,
+                figure.plain(),
+                amount.plain()
+            ),
+            since: account.month.from,
+            hourly: account.hourly,
+            done: self.done(basis, percent),
+            todo:
+                "see which node runs and why (the newest `decided` line names the reason); stop it, or raise the amount"
+                    .to_owned(),
+            left: self.left(account, fleet),
+            threshold,
+            month,
+        }
+    }
+
+    fn done(&self, basis: Basis, percent: u32) -> String {
+        match (self.budget.enforce, basis == Basis::Actual && percent >= 100) {
+            (Enforce::Alert, _) | (_, false) => "nothing: this only tells".to_owned(),
+            (Enforce::Gate, true) => {
+                "the gate closes: no wake is taken until the month ends or the amount is raised".to_owned()
+            }
+            (Enforce::Stop, true) => {
+                "the gate closes and running nodes are drained: each stops once it has no call".to_owned()
+            }
+        }
+    }
+
+    /// What is spent and what is left, in money, node hours and the operator's own units.
+    fn left(&self, account: &Account, fleet: &Fleet) -> String {
+        let (spend, zone) = (&account.spend, self.ctx.policy.zone);
+        let left = (self.budget.amount - account.figures.actual).max(Usd::ZERO);
+        let mut text = format!(
+            "Spent: USD {} by Reveille's own estimate since {} (compute {} for {}, disks {}, addresses {})\n",
+            spend.total().plain(),
+            shown(account.month.from, zone),
+            spend.compute,
+            hours(spend.seconds),
+            spend.disk,
+            spend.address
+        );
+        let aws = account.seen.as_ref().and_then(|seen| seen.actual);
+        text += &aws.map_or_else(
+            || "AWS:   has no figure yet; it lags by 8 to 12 hours\n".to_owned(),
+            |aws| format!("AWS:   shows USD {} so far; it lags by 8 to 12 hours\n", aws.plain()),
+        );
+        if let Some(forecast) = account.own_forecast {
+            text += &format!("Month: USD {} at its end if it goes on as in the last days\n", forecast.plain());
+        }
+        text += &format!("Left:  USD {}{}\n", left.plain(), self.left_in_units(left, fleet));
+        if !spend.unpriced.is_empty() {
+            let names: Vec<&str> = spend.unpriced.iter().map(String::as_str).collect();
+            text += &format!("Note:  without a price, so not in the estimate: {}\n", names.join(", "));
+        }
+        text
+    }
+
+    fn left_in_units(&self, left: Usd, fleet: &Fleet) -> String {
+        let mut parts = Vec::new();
+        let kinds: BTreeSet<&InstanceType> =
+            fleet.values().filter_map(|node| node.seen.as_ref()?.instance_type.as_ref()).collect();
+        for kind in kinds {
+            let Some(price) = self.ctx.prices.hour(kind) else { continue };
+            let minutes = left.pays_for(price.times(1, 60)).unwrap_or(0);
+            parts.push(format!("about {} of {kind}", hours(minutes * 60)));
+        }
+        for (unit, price) in &self.budget.units {
+            parts.extend(left.pays_for(*price).map(|count| format!("{count} {unit} at USD {}", price.plain())));
+        }
+        if parts.is_empty() { String::new() } else { format!(", that is {}", parts.join(", or ")) }
+    }
+
+    fn tell_unpriced(&mut self, account: &Account) {
+        for item in &account.spend.unpriced {
+            let what =
+                format!("no price is known of {item} in {}, so the estimate is too low", self.ctx.prices.region());
+            let alert = About::new(&self.ctx, Whom::default()).budget_fault(
+                &format!("unpriced#{item}#{}", account.month.name()),
+                "something has no price",
+                what,
+                "AWS's own figure still counts, hours late",
+                "give its price in REVEILLE_PRICES",
+            );
+            self.alerts.push(alert);
+        }
+    }
+
+    fn keep_gates(
+        &mut self,
+        account: &Account,
+        known: &BTreeMap<PoolName, PoolRecord>,
+        history: &History,
+        fleet: &Fleet,
+    ) {
+        for pool in self.ctx.pools.keys().cloned().collect::<Vec<_>>() {
+            let record = known.get(&pool).cloned().unwrap_or_default();
+            let (action, reason) =
+                gate(&self.budget, account.figures.actual, record.gate.as_ref(), account.month, self.ctx.now);
+            let share = self.share(&pool, account, known, history, fleet);
+            self.outcome.decided.push(self.line(&pool, &record, &action, reason, account, share));
+            match action {
+                GateAction::Leave => {}
+                GateAction::Close(gate) => self.writes.push(Call::SetGate { pool, gate: Some(gate), at: self.ctx.now }),
+                GateAction::Open => self.writes.push(Call::SetGate { pool, gate: None, at: self.ctx.now }),
+            }
+        }
+    }
+
+    /// This pool's part of the month's cost.
+    fn share(
+        &self,
+        pool: &PoolName,
+        account: &Account,
+        known: &BTreeMap<PoolName, PoolRecord>,
+        history: &History,
+        fleet: &Fleet,
+    ) -> Usd {
+        let ids: BTreeSet<&NodeId> = known
+            .get(pool)
+            .into_iter()
+            .flat_map(|record| record.nodes.keys())
+            .chain(history.get(pool).into_iter().flatten().map(|(id, _)| id))
+            .collect();
+        let is_of = |(id, node): &(&NodeId, &NodeCosts)| {
+            node.seen.as_ref().map_or_else(|| ids.contains(id), |seen| seen.pool == *pool)
+        };
+        let part: Fleet = fleet.iter().filter(is_of).map(|(id, node)| (id.clone(), node.clone())).collect();
+        spend(&part, account.month.from, self.ctx.now, self.ctx.now, &self.ctx.prices).total()
+    }
+
+    fn line(
+        &self,
+        pool: &PoolName,
+        record: &PoolRecord,
+        action: &GateAction,
+        reason: Reason,
+        account: &Account,
+        share: Usd,
+    ) -> Decided {
+        let action = match action {
+            GateAction::Leave => "nothing",
+            GateAction::Close(_) => "close_gate",
+            GateAction::Open => "open_gate",
+        };
+        Decided {
+            pool: pool.clone(),
+            node: None,
+            action: action.to_owned(),
+            reason,
+            inputs: json!({
+                "month": account.month.name(),
+                "currency": "USD",
+                "amount": self.budget.amount.plain(),
+                "own_estimate": account.spend.total().plain(),
+                "own_forecast": account.own_forecast.map(Usd::plain),
+                "aws_actual": account.seen.as_ref().and_then(|seen| seen.actual).map(Usd::plain),
+                "aws_forecast": account.seen.as_ref().and_then(|seen| seen.forecast).map(Usd::plain),
+                "this_pool": share.plain(),
+                "running_seconds": account.spend.seconds,
+                "usd_per_hour": account.hourly.plain(),
+                "unpriced": account.spend.unpriced,
+            }),
+            stops_not_before: None,
+            generation: record.claims,
+        }
+    }
+
+    fn acted(&mut self, mut acts: Acts, answers: Vec<Answer>) -> Step {
+        if let Some(calls) = acts.next(answers, &mut self.outcome) {
+            self.stage = Stage::Act(Box::new(acts));
+            return Step::Calls(calls);
+        }
+        Step::Done(std::mem::take(&mut self.outcome))
+    }
+}
+
+/// What the ledger does not know yet: a launch that is new, or one that EC2 shows to be over.
+fn take_in_what_ec2_shows(node: &mut NodeCosts, now: Instant) {
+    let Some(seen) = &node.seen else { return };
+    let open = node.launches.iter_mut().filter(|launch| launch.ended_at.is_none());
+    for launch in open.filter(|launch| Some(launch.launched_at) == seen.launched_at) {
+        launch.ended_at = launch.end_as_shown(seen.state, seen.transition_at, now);
+    }
+    let Some(present) = super::uptime::present_launch(seen) else { return };
+    if !node.launches.iter().any(|launch| launch.launched_at == present.launched_at) {
+        node.launches.push(present);
+    }
+}
+
+/// AWS's own notifications, to mail only: the second line. None without an address, since AWS refuses one nobody gets.
+pub fn notices(budget: &BudgetPolicy) -> BTreeSet<Notice> {
+    if budget.mail.is_empty() {
+        return BTreeSet::new();
+    }
+    let of = |basis, percents: &[u32]| -> Vec<Notice> {
+        percents.iter().map(|percent| Notice { basis, percent: *percent }).collect()
+    };
+    let (actual, forecast) = (of(Basis::Actual, &budget.actual), of(Basis::Forecast, &budget.forecast));
+    actual.into_iter().chain(forecast).collect()
+}

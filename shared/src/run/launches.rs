@@ -1,0 +1,175 @@
+//! What a look proves of launches: one that is new, one that has ended, one that nobody saw.
+
+use super::call::Call;
+use super::outcome::{Effect, EffectKind};
+use super::{Context, Outcome};
+use crate::decide::Look;
+use crate::decide::uptime::LocalDay;
+use crate::domain::{ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, UNSEEN, WakeSource};
+use chrono::TimeDelta;
+use std::collections::BTreeMap;
+
+/// What a run looks at nodes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Its state only.
+    State,
+    /// Its state, which is written down anew while it runs.
+    Renewed,
+    /// Its state and its use.
+    Judged,
+}
+
+/// What is to be written down of one pool's launches.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Launches {
+    ended: Vec<(NodeId, Launch)>,
+    newest: Vec<(NodeId, Launch)>,
+}
+
+impl Launches {
+    /// The write, where there is anything to write.
+    pub(super) fn call(self, pool: &PoolName) -> Option<Call> {
+        let Self { ended, newest } = self;
+        (!newest.is_empty()).then(|| Call::NoteLaunches { pool: pool.clone(), ended, newest })
+    }
+
+    /// Takes in what this look proves, and puts it into the look's own record.
+    pub(super) fn note(&mut self, look: &mut Look, sight: Sight, outcome: &mut Outcome) {
+        let Some(newest) = newest(look, sight) else { return };
+        let id = look.seen.id.clone();
+        let known = look.record.launch.clone();
+        let is_new = known.as_ref().is_none_or(|known| known.launched_at != newest.launched_at);
+        let left_open = known.filter(|known| is_new && known.ended_at.is_none());
+        self.ended.extend(left_open.map(|known| (id.clone(), ended_unseen(&known, newest.launched_at))));
+        if let Some(ended) = newest.ended_at {
+            outcome.effects.push(effect(look, EffectKind::Ended, format!("ran since {}", clock(newest.launched_at))));
+            self.ended.push((id.clone(), Launch { ended_at: Some(ended), ..newest.clone() }));
+        } else if is_new {
+            let kind = newest.instance_type.as_ref().map_or("of unknown type", |kind| kind.as_str());
+            outcome.effects.push(effect(look, EffectKind::Launched, kind.to_owned()));
+        }
+        look.record.launch = Some(newest.clone());
+        self.newest.push((id, newest));
+    }
+
+    /// A launch whose node is no longer listed: it ended when it was last seen, or a little later.
+    pub(super) fn note_lost(&mut self, id: &NodeId, launch: &Launch, now: Instant) {
+        let ended = ended_unseen(launch, now);
+        self.ended.push((id.clone(), ended.clone()));
+        self.newest.push((id.clone(), ended));
+    }
+}
+
+fn ended_unseen(launch: &Launch, no_later_than: Instant) -> Launch {
+    Launch { ended_at: Some(launch.unseen_end(no_later_than)), ..launch.clone() }
+}
+
+/// The newest launch as it is to be written, if that differs from what is written.
+fn newest(look: &Look, sight: Sight) -> Option<Launch> {
+    let launched_at = look.seen.launched_at?;
+    let known = look.record.launch.as_ref();
+    // An older look than the ledger's, or a node seen up after it was seen to end: the describe is stale.
+    if known.is_some_and(|known| known.launched_at > launched_at) {
+        return None;
+    }
+    let same = known.filter(|known| known.launched_at == launched_at);
+    if same.is_some_and(|known| known.ended_at.is_some()) {
+        return None;
+    }
+    let up = matches!(look.seen.state, NodeState::Pending | NodeState::Running);
+    match same {
+        Some(known) if up => {
+            let used = if sight == Sight::Judged { used(look, launched_at, known.used) } else { known.used };
+            let seen_at = if sight == Sight::Renewed { look.now } else { known.seen_at };
+            let moved = used != known.used || seen_at != known.seen_at;
+            moved.then(|| Launch { used, seen_at, ..known.clone() })
+        }
+        Some(known) => {
+            let ended_at = known.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
+            Some(Launch { ended_at, ..known.clone() })
+        }
+        None => first_sight(look, launched_at, up, sight),
+    }
+}
+
+/// Use that was seen stays; silence stands as long as it is proved, and unknown is not silence.
+fn used(look: &Look, launched_at: Instant, known: Option<bool>) -> Option<bool> {
+    // The bucket that holds the launch may only hold the request that caused it: a later one is use.
+    let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at >= TimeDelta::minutes(1));
+    match look.used {
+        _ if known == Some(true) => known,
+        Ok(used) => Some(seen(used.last_seen)),
+        Err(_) => None,
+    }
+}
+
+/// A launch the ledger does not know. One that is over is only written where EC2 tells when: the end of a node that has been
+/// off for weeks is not now.
+fn first_sight(look: &Look, launched_at: Instant, up: bool, sight: Sight) -> Option<Launch> {
+    let told_end = look.seen.transition_at.filter(|at| *at >= launched_at && *at <= look.now);
+    if !up && told_end.is_none() && look.now - launched_at > UNSEEN {
+        return None;
+    }
+    let launch = Launch {
+        launched_at,
+        instance_type: look.seen.instance_type.clone(),
+        seen_at: look.now,
+        ended_at: None,
+        used: if sight == Sight::Judged && up { used(look, launched_at, None) } else { None },
+        source: cause(look, launched_at),
+    };
+    let ended_at = launch.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
+    Some(Launch { ended_at, ..launch })
+}
+
+/// Our own START caused it if it was claimed on the launch before and not long before this one.
+fn cause(look: &Look, launched_at: Instant) -> Option<WakeSource> {
+    let ours = |claim: &&crate::domain::Claim| {
+        claim.kind == ClaimKind::Start && claim.launched_at < Some(launched_at) && claim.at <= launched_at + UNSEEN
+    };
+    look.record.claim.as_ref().filter(ours).and_then(|claim| claim.source)
+}
+
+/// The count of launches for nothing after one more, if the newest launch is over, was ready, provably served nobody and is
+/// not counted yet. A start that fell back, or a node that never became ready, says nothing of its source.
+pub(super) fn wasted(ctx: &Context, look: &Look) -> Option<Noise> {
+    let launch =
+        look.record.launch.as_ref().filter(|launch| launch.ended_at.is_some() && launch.used == Some(false))?;
+    let source = launch.source?;
+    let was_ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == Some(launch.launched_at));
+    let counted = look.record.noise.as_ref().is_some_and(|noise| noise.launched_at >= launch.launched_at);
+    if counted || !was_ready {
+        return None;
+    }
+    let day = LocalDay::of(ctx.policy.zone, ctx.now);
+    let today = look.record.noise.as_ref().filter(|noise| noise.until == day.to);
+    let (lines, prewarms) = today.map_or((0, 0), |noise| (noise.lines, noise.prewarms));
+    let by_line = u32::from(source.is_log());
+    Some(Noise {
+        lines: lines.saturating_add(by_line),
+        prewarms: prewarms.saturating_add(1 - by_line),
+        at: ctx.now,
+        launched_at: launch.launched_at,
+        until: day.to,
+    })
+}
+
+/// Launches for nothing today, by log lines and by pre-warms, over all nodes of the pool.
+pub(super) fn wasted_today(record: &PoolRecord, now: Instant) -> (u32, u32) {
+    let today = record.nodes.values().filter_map(|node| node.noise.as_ref()).filter(|noise| now < noise.until);
+    today.fold((0, 0), |(lines, prewarms), noise| (lines + noise.lines, prewarms + noise.prewarms))
+}
+
+/// The writes of all pools.
+pub(super) fn calls(launches: BTreeMap<PoolName, Launches>) -> impl Iterator<Item = Call> {
+    launches.into_iter().filter_map(|(pool, launches)| launches.call(&pool))
+}
+
+fn effect(look: &Look, event: EffectKind, reason: String) -> Effect {
+    Effect { event, pool: Some(look.seen.pool.clone()), node: Some(look.seen.id.clone()), reason }
+}
+
+fn clock(at: Instant) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
