@@ -140,20 +140,21 @@ fn address(
     prices: &Prices,
     unpriced: &mut BTreeSet<String>,
 ) -> Usd {
-    let Some(kind) = node.seen.as_ref().and_then(|seen| seen.public_address) else { return Usd::ZERO };
+    let elastic = node.seen.as_ref().is_some_and(|seen| seen.public_address == Some(PublicAddress::Elastic));
+    let launches = merged(&node.launches);
+    let automatic = launches.iter().filter(|launch| launch.automatic_address && !elastic);
+    let mut seconds: i64 = automatic.map(|launch| launch.seconds_within(from, to, now)).sum();
+    if elastic {
+        // Since the node's first disk, where it is known: nobody tells when the address was taken.
+        let born = node.disks.iter().filter_map(|disk| disk.created_at).min();
+        seconds = (to - from.max(born.unwrap_or(from))).num_seconds().max(0);
+    }
+    if seconds == 0 {
+        return Usd::ZERO;
+    }
     let Some(price) = prices.of(PUBLIC_IPV4) else {
         unpriced.insert(format!("public IPv4 addresses ({PUBLIC_IPV4})"));
         return Usd::ZERO;
-    };
-    let seconds = match kind {
-        // Since the node's first disk, where it is known: nobody tells when the address was taken.
-        PublicAddress::Elastic => {
-            let born = node.disks.iter().filter_map(|disk| disk.created_at).min();
-            (to - from.max(born.unwrap_or(from))).num_seconds().max(0)
-        }
-        PublicAddress::Automatic => {
-            merged(&node.launches).iter().map(|launch| launch.seconds_within(from, to, now)).sum()
-        }
     };
     price.times(seconds, HOUR)
 }

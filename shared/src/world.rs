@@ -501,7 +501,8 @@ impl World {
             return Ok(());
         }
         let (amount, unit) = (budget.amount.plain(), "USD".to_owned());
-        let seen = BudgetSeen { amount, unit, actual: None, forecast: None, notices: notices(budget) };
+        let actual = Some(Usd::ZERO);
+        let seen = BudgetSeen { amount, unit, actual, forecast: None, notices: notices(budget) };
         self.budgets.insert(budget.name.clone(), seen);
         Ok(())
     }

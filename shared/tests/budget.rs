@@ -6,7 +6,7 @@ mod support_money;
 
 use reveille::decide::Reason;
 use reveille::decide::budget::{Basis, BudgetPolicy, Enforce};
-use reveille::domain::{Disk, Noise, PublicAddress, Usd};
+use reveille::domain::{Disk, Launch, Noise, PublicAddress, Usd};
 use reveille::prices::Prices;
 use reveille::run::{AlertKind, BudgetRun, Context, Notice, Outcome, UptimeRun, notices};
 use reveille::spend::{Fleet, Month, NodeCosts, spend};
@@ -125,11 +125,23 @@ fn a_node_that_runs_half_the_day_is_forecast_at_half() {
 #[test]
 fn aws_s_forecast_counts_where_it_is_the_larger() {
     let mut world = up_all_month();
-    let budget = BudgetPolicy { actual: Vec::new(), forecast: vec![100], ..budget("700") };
+    let budget = BudgetPolicy { actual: Vec::new(), forecast: vec![100], ..budget("1000") };
     aws_shows(&mut world, &budget, "0");
-    world.budgets.get_mut("reveille").expect("a budget").forecast = Some(usd("700"));
-    guard_on(&mut world, &budget, "2026-11-01 02:00");
-    assert_eq!(thresholds(&world), ["2026-11-01T02:00:00Z forecast 100 %"]);
+    world.budgets.get_mut("reveille").expect("a budget").forecast = Some(usd("1000"));
+    guard_on(&mut world, &budget, "2026-11-02 02:00");
+    assert_eq!(thresholds(&world), ["2026-11-02T02:00:00Z forecast 100 %"]);
+}
+
+#[test]
+fn aws_s_figures_of_the_month_before_close_nothing_on_the_first_day() {
+    let mut world = up_all_month();
+    let budget = BudgetPolicy { enforce: Enforce::Gate, ..budget("100") };
+    aws_shows(&mut world, &budget, "99.00");
+    world.budgets.get_mut("reveille").expect("a budget").actual = Some(usd("120"));
+    guards(&mut world, &budget, "2026-11-01 00:00", "2026-11-01 23:00");
+    assert_eq!((thresholds(&world).len(), world.record(&voice()).gate.clone()), (0, None));
+    guard_on(&mut world, &budget, "2026-11-02 00:00");
+    assert!(world.record(&voice()).gate.is_some(), "from the second day on they are this month's");
 }
 
 // The two figures.
@@ -148,7 +160,7 @@ fn the_own_estimate_tells_long_before_aws_has_a_figure() {
 fn aws_s_figure_tells_where_it_is_the_larger() {
     let mut world = up_all_month();
     aws_shows(&mut world, &budget("100"), "80.00");
-    guard_on(&mut world, &budget("100"), "2026-11-01 10:00");
+    guard_on(&mut world, &budget("100"), "2026-11-02 10:00");
     let told: Vec<String> = thresholds(&world).iter().map(|line| line[21..].to_owned()).collect();
     assert_eq!(told, ["actual 50 %", "actual 80 %"]);
     assert!(world.published[1].body.contains("USD 80.00 of 100.00"), "{}", world.published[1].body);
@@ -479,7 +491,9 @@ fn disks_and_addresses_are_charged_for_what_they_are() {
     let with_address = |kind| {
         let mut seen = off_since("i-a", "g6.xlarge", on("2026-11-02 00:00"), on("2026-11-02 10:00"));
         seen.public_address = Some(kind);
-        NodeCosts { seen: Some(seen), launches: launches.clone(), disks: Vec::new() }
+        let automatic_address = kind == PublicAddress::Automatic;
+        let launches = launches.iter().map(|launch| Launch { automatic_address, ..launch.clone() }).collect();
+        NodeCosts { seen: Some(seen), launches, disks: Vec::new() }
     };
     let disk = |disk| NodeCosts { disks: vec![disk], ..NodeCosts::default() };
     let born = Some(on("2026-11-16 00:00"));
@@ -611,19 +625,19 @@ fn the_message_says_what_is_done_about_it() {
 fn the_guard_s_line_says_what_it_saw() {
     let mut world = up_all_month();
     aws_shows(&mut world, &budget("100"), "3");
-    let outcome = guard_on(&mut world, &budget("100"), "2026-11-01 10:00");
+    let outcome = guard_on(&mut world, &budget("100"), "2026-11-02 10:00");
     let expected = [
         ("month", "2026-11"),
         ("currency", "USD"),
         ("amount", "100.00"),
-        ("own_estimate", "10.00"),
+        ("own_estimate", "34.00"),
         ("aws_actual", "3.00"),
         ("usd_per_hour", "1.00"),
     ];
     for (name, value) in expected {
         assert_eq!(input(&outcome, name), value, "{name}");
     }
-    assert_eq!((input(&outcome, "running_seconds"), outcome.decided[0].reason), (36_000.into(), Reason::BudgetWithin));
+    assert_eq!((input(&outcome, "running_seconds"), outcome.decided[0].reason), (122_400.into(), Reason::BudgetWithin));
 }
 
 // Every message there is.

@@ -51,6 +51,7 @@ fn any_launch() -> impl Strategy<Value = Launch> {
         seen_at: from + seconds(seen.min(length)),
         ended_at: ended.then_some(from + seconds(length)),
         used: Some(false),
+        automatic_address: false,
         source: None,
     })
 }

@@ -28,6 +28,9 @@ pub struct Launch {
     pub used: Option<bool>,
     /// The wake that caused it, where one did.
     pub source: Option<WakeSource>,
+    /// Whether it had an automatic public address: billed while it ran, and not to be seen afterwards.
+    #[serde(default)]
+    pub automatic_address: bool,
 }
 
 impl Launch {
@@ -107,6 +110,7 @@ mod tests {
             ended_at: to.map(at),
             used: None,
             source: None,
+            automatic_address: false,
         }
     }
 

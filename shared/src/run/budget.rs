@@ -15,8 +15,13 @@ use crate::decide::budget::{Basis, BudgetPolicy, Crossed, Enforce, Figures, Gate
 use crate::domain::{Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
 use crate::error::CallError;
 use crate::spend::{Fleet, Month, NodeCosts, Spend, forecast, history_from, hourly, spend};
+use chrono::TimeDelta;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// AWS renews its figures up to three times a day, 8 to 12 hours apart: on a month's first day they may still be the last
+/// month's, and AWS tells no time of theirs. They count from the second day on.
+const AWS_LAG: TimeDelta = TimeDelta::days(1);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
@@ -238,10 +243,13 @@ impl BudgetRun {
         self.alerts.push(alert);
     }
 
-    /// AWS's figures, unless they are in another currency.
+    /// AWS's figures, unless they are in another currency, or of the month before.
     fn usable(&mut self, seen: Option<BudgetSeen>) -> Option<BudgetSeen> {
-        let seen = seen?;
+        let mut seen = seen?;
         if seen.unit == "USD" {
+            if self.ctx.now - Month::of(self.ctx.now).from < AWS_LAG {
+                (seen.actual, seen.forecast) = (None, None);
+            }
             return Some(seen);
         }
         let what = format!("the AWS budget {} is in {}, not in USD", self.budget.name, seen.unit);
@@ -290,8 +298,8 @@ impl BudgetRun {
             what: format!(
                 "{percent} % of the budget {} is {word}: USD {} of {}",
                 self.budget.name,
-                figure.plain(),
-                amount.plain()
+                cents(figure),
+                cents(amount)
             ),
             since: account.month.from,
             hourly: account.hourly,
@@ -323,7 +331,7 @@ impl BudgetRun {
         let left = (self.budget.amount - account.figures.actual).max(Usd::ZERO);
         let mut text = format!(
             "Spent: USD {} by Reveille's own estimate since {} (compute {} for {}, disks {}, addresses {})\n",
-            spend.total().plain(),
+            cents(spend.total()),
             shown(account.month.from, zone),
             spend.compute,
             hours(spend.seconds),
@@ -333,12 +341,12 @@ impl BudgetRun {
         let aws = account.seen.as_ref().and_then(|seen| seen.actual);
         text += &aws.map_or_else(
             || "AWS:   has no figure yet; it lags by 8 to 12 hours\n".to_owned(),
-            |aws| format!("AWS:   shows USD {} so far; it lags by 8 to 12 hours\n", aws.plain()),
+            |aws| format!("AWS:   shows USD {} so far; it lags by 8 to 12 hours\n", cents(aws)),
         );
         if let Some(forecast) = account.own_forecast {
-            text += &format!("Month: USD {} at its end if it goes on as in the last days\n", forecast.plain());
+            text += &format!("Month: USD {} at its end if it goes on as in the last days\n", cents(forecast));
         }
-        text += &format!("Left:  USD {}{}\n", left.plain(), self.left_in_units(left, fleet));
+        text += &format!("Left:  USD {}{}\n", cents(left), self.left_in_units(left, fleet));
         if !spend.unpriced.is_empty() {
             let names: Vec<&str> = spend.unpriced.iter().map(String::as_str).collect();
             text += &format!("Note:  without a price, so not in the estimate: {}\n", names.join(", "));
@@ -476,6 +484,11 @@ fn take_in_what_ec2_shows(node: &mut NodeCosts, now: Instant) {
     if !node.launches.iter().any(|launch| launch.launched_at == present.launched_at) {
         node.launches.push(present);
     }
+}
+
+/// To the cent, for people.
+fn cents(amount: Usd) -> String {
+    amount.to_string().replace('$', "")
 }
 
 /// AWS's own notifications, to mail only: the second line. None without an address, since AWS refuses one nobody gets.

@@ -5,7 +5,9 @@ use super::outcome::{Effect, EffectKind};
 use super::{Context, Outcome};
 use crate::decide::Look;
 use crate::decide::uptime::LocalDay;
-use crate::domain::{ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, UNSEEN, WakeSource};
+use crate::domain::{
+    ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, PublicAddress, UNSEEN, WakeSource,
+};
 use chrono::TimeDelta;
 use std::collections::BTreeMap;
 
@@ -82,8 +84,10 @@ fn newest(look: &Look, sight: Sight) -> Option<Launch> {
         Some(known) if up => {
             let used = if sight == Sight::Judged { used(look, launched_at, known.used) } else { known.used };
             let seen_at = if sight == Sight::Renewed { look.now } else { known.seen_at };
-            let moved = used != known.used || seen_at != known.seen_at;
-            moved.then(|| Launch { used, seen_at, ..known.clone() })
+            // It is given while the node comes up, so the first look may not show it.
+            let automatic_address = known.automatic_address || has_automatic_address(look);
+            let newest = Launch { used, seen_at, automatic_address, ..known.clone() };
+            (newest != *known).then_some(newest)
         }
         Some(known) => {
             let ended_at = known.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
@@ -118,9 +122,14 @@ fn first_sight(look: &Look, launched_at: Instant, up: bool, sight: Sight) -> Opt
         ended_at: None,
         used: if sight == Sight::Judged && up { used(look, launched_at, None) } else { None },
         source: cause(look, launched_at),
+        automatic_address: has_automatic_address(look),
     };
     let ended_at = launch.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
     Some(Launch { ended_at, ..launch })
+}
+
+fn has_automatic_address(look: &Look) -> bool {
+    look.seen.public_address == Some(PublicAddress::Automatic)
 }
 
 /// Our own START caused it if it was claimed on the launch before and not long before this one.

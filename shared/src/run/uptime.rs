@@ -10,7 +10,9 @@ use super::outcome::Decided;
 use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
 use crate::decide::uptime::{LocalDay, Running, UptimeAction, UptimeDecision, decide};
-use crate::domain::{Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, running_seconds};
+use crate::domain::{
+    Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, PublicAddress, running_seconds,
+};
 use crate::error::CallError;
 use chrono::Timelike as _;
 use serde_json::json;
@@ -268,6 +270,7 @@ pub(super) fn present_launch(seen: &NodeSeen) -> Option<Launch> {
         ended_at: None,
         used: None,
         source: None,
+        automatic_address: seen.public_address == Some(PublicAddress::Automatic),
     })
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn launch(kind: &str, from: Instant, to: Option<Instant>) -> Launch {
         seen_at: to.unwrap_or(from),
         ended_at: to,
         used: Some(true),
+        automatic_address: false,
         source: None,
     }
 }

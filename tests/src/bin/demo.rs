@@ -110,12 +110,14 @@ fn summary(log: &DayLog, checks: &[Check], from: DateTime<Utc>, to: DateTime<Utc
     }
 }
 
-fn spend_line(log: &DayLog) -> SpendLine {
+/// Up to midnight: the new month begins at nothing.
+fn spend_line(log: &DayLog, to: DateTime<Utc>) -> SpendLine {
+    let of_day = || log.spend.iter().filter(|(at, _, _)| *at < to);
     SpendLine {
         amount_usd: demo::AMOUNT_USD as f64,
         thresholds: vec![50.0, 80.0, 100.0],
-        own: log.spend.iter().map(|(at, own, _)| (*at, *own)).collect(),
-        aws: log.spend.iter().map(|(at, _, aws)| (*at, *aws)).collect(),
+        own: of_day().map(|(at, own, _)| (*at, *own)).collect(),
+        aws: of_day().map(|(at, _, aws)| (*at, *aws)).collect(),
     }
 }
 
@@ -144,7 +146,7 @@ fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<U
         title: "A day of a small team".to_owned(),
         messages: log.messages.clone(),
         gates: log.gates.clone(),
-        spend: Some(spend_line(log)),
+        spend: Some(spend_line(log, to)),
         from,
         to,
         nodes: log.states.iter().map(node).collect(),
