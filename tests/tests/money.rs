@@ -350,6 +350,7 @@ async fn counts_the_aws_calls_of_the_two() {
         stage.look_at_uptime().await;
         stage.look_at_budget().await;
     }
+    stage.pass(TimeDelta::minutes(15)).await;
     stage.aws.clear_calls().await;
     stage.look_at_uptime().await;
     let calls: Vec<String> = stage.aws.calls().await.into_iter().map(|call| call.action).collect();

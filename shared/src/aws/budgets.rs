@@ -149,11 +149,9 @@ fn subscribers(budget: &BudgetPolicy) -> Result<Vec<Subscriber>, CallError> {
 
 /// One of the kind that is made here; others are a person's and left alone.
 fn notice(notification: &Notification) -> Option<Notice> {
-    let basis = match notification.notification_type() {
-        NotificationType::Actual => Basis::Actual,
-        NotificationType::Forecasted => Basis::Forecast,
-        _ => return None,
-    };
+    let kind = notification.notification_type();
+    let forecast = (*kind == NotificationType::Forecasted).then_some(Basis::Forecast);
+    let basis = (*kind == NotificationType::Actual).then_some(Basis::Actual).or(forecast)?;
     let percentage = matches!(notification.threshold_type(), None | Some(ThresholdType::Percentage));
     let over = *notification.comparison_operator() == ComparisonOperator::GreaterThan;
     let threshold = notification.threshold();

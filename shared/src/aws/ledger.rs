@@ -406,7 +406,7 @@ fn written_or_not_ours(
 }
 
 fn budget_key(name: &str) -> Item {
-    Item::from([("pk".to_owned(), text(&format!("budget#{name}"))), ("sk".to_owned(), text("-"))])
+    Item::from([("pk".to_owned(), text(format!("budget#{name}"))), ("sk".to_owned(), text("-"))])
 }
 
 /// Of one width, so that text sorts as time.

@@ -543,7 +543,28 @@ fn effect_of_write(call: Call, answer: &Answer) -> Option<Effect> {
         Call::CreateNotices { budget, notices } => {
             of_budget(format!("{} notifications of {} were missing", notices.len(), budget.name))
         }
-        _ => None,
+        Call::DescribeNodes { .. }
+        | Call::ReadLedger { .. }
+        | Call::RecordDemand { .. }
+        | Call::ReadActivity { .. }
+        | Call::ReadLogs { .. }
+        | Call::ReadHistory { .. }
+        | Call::ReadSamples { .. }
+        | Call::ReadDisks { .. }
+        | Call::ReadBudget { .. }
+        | Call::ReadBudgetNote { .. }
+        | Call::ReadReadiness { .. }
+        | Call::NoteBudget { .. }
+        | Call::Resize { .. }
+        | Call::NoteLaunches { .. }
+        | Call::Claim { .. }
+        | Call::Start { .. }
+        | Call::Stop { .. }
+        | Call::RecordAnswer { .. }
+        | Call::WriteFacts { .. }
+        | Call::ClaimAlert { .. }
+        | Call::Publish { .. }
+        | Call::MarkPublished { .. } => None,
     }
 }
 
