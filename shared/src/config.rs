@@ -400,8 +400,12 @@ impl Read<'_> {
 
     fn topic(&mut self) -> String {
         let topic = self.required(TOPIC);
-        if !topic.is_empty() && !topic.starts_with("arn:aws") {
-            self.fault(TOPIC, format_args!("{topic:?} is not an ARN"));
+        // The account of the budget is read from it.
+        let parts: Vec<&str> = topic.split(':').collect();
+        let is_topic =
+            matches!(parts.as_slice(), ["arn", _, "sns", _, account, name] if !account.is_empty() && !name.is_empty());
+        if !topic.is_empty() && !(is_topic && topic.starts_with("arn:aws")) {
+            self.fault(TOPIC, format_args!("{topic:?} is not a topic's ARN"));
         }
         topic
     }

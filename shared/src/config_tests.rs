@@ -111,3 +111,102 @@ fn virtual_time_is_refused_on_aws_and_off_loopback() {
     assert!(faults(&[clock, ("AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023")]).join("").contains("refused on AWS"));
     assert!(faults(&[(CLOCK, "http://example.com/clock")]).join("").contains("loopback"));
 }
+
+#[test]
+fn case_41_a_budget_says_its_currency_and_it_is_usd() {
+    let rows = [
+        ("as it should be", r#"{"amount": 20, "currency": "USD"}"#, ""),
+        ("text and cents", r#"{"amount": "20.50", "currency": "USD"}"#, ""),
+        ("another currency", r#"{"amount": 20, "currency": "EUR"}"#, "AWS budgets in USD only"),
+        ("in small letters", r#"{"amount": 20, "currency": "usd"}"#, "AWS budgets in USD only"),
+        ("none", r#"{"amount": 20}"#, "`currency` is missing"),
+        ("no amount", r#"{"currency": "USD"}"#, "amount"),
+        ("nothing", r#"{"amount": 0, "currency": "USD"}"#, "the price of amount is zero"),
+        ("below nothing", r#"{"amount": -5, "currency": "USD"}"#, "is not an amount"),
+        ("falling thresholds", r#"{"amount": 20, "currency": "USD", "actual": [80, 50]}"#, "has to rise"),
+        ("equal thresholds", r#"{"amount": 20, "currency": "USD", "forecast": [100, 100]}"#, "has to rise"),
+        (
+            "a threshold of nothing",
+            r#"{"amount": 20, "currency": "USD", "actual": [0, 50]}"#,
+            "percentages from 1 to 1000",
+        ),
+        ("no threshold", r#"{"amount": 20, "currency": "USD", "actual": []}"#, "nobody would ever be told"),
+        ("an unknown enforcement", r#"{"amount": 20, "currency": "USD", "enforce": "kill"}"#, "kill"),
+        ("a word too many", r#"{"amount": 20, "currency": "USD", "limit": 1}"#, "limit"),
+        ("a name that AWS refuses", r#"{"amount": 20, "currency": "USD", "name": "a:b"}"#, "without ':'"),
+        ("no mail address", r#"{"amount": 20, "currency": "USD", "mail": ["ops"]}"#, "addresses"),
+        (
+            "more thresholds than AWS has notifications",
+            r#"{"amount": 20, "currency": "USD", "actual": [10, 20, 30, 40, 50], "mail": ["a@b"]}"#,
+            "at most 5 thresholds",
+        ),
+        (
+            "a unit of nothing",
+            r#"{"amount": 20, "currency": "USD", "units": {"calls": 0}}"#,
+            "the price of calls is zero",
+        ),
+    ];
+    for (name, budget, named) in rows {
+        let found = faults(&[(BUDGET, budget)]).join("; ");
+        assert_eq!(found.is_empty(), named.is_empty(), "{name}: {found}");
+        assert!(found.contains(named), "{name}: {found}");
+    }
+}
+
+#[test]
+fn a_budget_has_the_documented_defaults() {
+    let config = Config::from_vars(&vars(&[(BUDGET, r#"{"amount": 20, "currency": "USD"}"#)])).expect("valid");
+    let budget = config.budget.expect("a budget");
+    assert_eq!((budget.actual, budget.forecast), (vec![50, 80, 100], vec![100]));
+    assert_eq!((budget.name.as_str(), budget.enforce, budget.mail.len()), ("reveille", Enforce::Alert, 0));
+}
+
+#[test]
+fn the_guard_needs_a_budget_and_a_region_with_prices() {
+    let budget = (BUDGET, r#"{"amount": 20, "currency": "USD"}"#);
+    let rows = [
+        ("all there", vec![budget, (REGION, "us-east-1")], ""),
+        ("no budget", vec![(REGION, "us-east-1")], "REVEILLE_BUDGET: is not set"),
+        ("an unknown region", vec![budget, (REGION, "mars-north-1")], "\"mars-north-1\" is not in the price table"),
+        ("no region", vec![budget], "is not in the price table"),
+        ("own prices", vec![budget, (REGION, "mars-north-1"), (PRICES, r#"{"g6.xlarge": "0.7"}"#)], ""),
+    ];
+    for (name, more, named) in rows {
+        let config = Config::from_vars(&vars(&more)).expect("valid for the other functions");
+        let found = config.for_budget_guard().err().map(|faults| faults.to_string()).unwrap_or_default();
+        assert_eq!(found.is_empty(), named.is_empty(), "{name}: {found}");
+        assert!(found.contains(named), "{name}: {found}");
+    }
+}
+
+#[test]
+fn prices_zones_types_and_logs_are_refused_by_name() {
+    let pool = |field: &str| {
+        format!(r#"{{"voice": {{"requests": [{{"namespace": "N", "metric": "M"}}], "calls": "unobserved", {field}}}}}"#)
+    };
+    let lines = r#""lines": {"paths": ["/v1/"]}"#;
+    let rows = [
+        (PRICES, r#"{"g6.xlarge": 0}"#.to_owned(), "the price of g6.xlarge is zero"),
+        (PRICES, r#"{"g6.xlarge": "cheap"}"#.to_owned(), "\"cheap\" is not an amount"),
+        (PRICES, "0.8".to_owned(), "REVEILLE_PRICES"),
+        (ZONE, "Europe/Atlantis".to_owned(), "is not an IANA zone"),
+        (UPTIME, "25".to_owned(), "from 1 to 24"),
+        (POOLS, pool(r#""instance_types": ["g6"]"#), "g6 is not a type"),
+        (POOLS, pool(r#""instance_types": ["g6.xlarge", "g6.xlarge"]"#), "names g6.xlarge twice"),
+        (POOLS, pool(&format!(r#""logs": [{{"group": "", {lines}}}]"#)), "names no `group`"),
+        (POOLS, pool(r#""logs": [{"group": "/a", "lines": {"paths": []}}]"#), "logs./a.lines"),
+        (POOLS, pool(&format!(r#""logs": [{{"group": "/a", {lines}}}, {{"group": "/a", {lines}}}]"#)), "a group twice"),
+        (TOPIC, "arn:aws:sns:us-east-1".to_owned(), "is not a topic's ARN"),
+    ];
+    for (setting, value, named) in rows {
+        let found = faults(&[(setting, &value)]).join("; ");
+        assert!(found.contains(named), "{setting}={value}: {found}");
+    }
+    let own = [(POOLS, pool(&format!(r#""logs": [{{"group": "/own", {lines}}}]"#)))];
+    let more: Vec<(&str, &str)> = own
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .chain([("AWS_LAMBDA_LOG_GROUP_NAME", "/own")])
+        .collect();
+    assert!(faults(&more).join("; ").contains("this function's own"));
+}

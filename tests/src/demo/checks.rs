@@ -317,11 +317,7 @@ impl DayLog {
             .map(|(p, w)| of(p, w))
             .collect();
         let aws = times.as_ref().and_then(|times| times.last()).and_then(|at| {
-            self.spend
-                .iter()
-                .filter(|(seen, _, _)| *seen <= *at + TimeDelta::minutes(1))
-                .next_back()
-                .map(|(_, _, aws)| *aws)
+            self.spend.iter().rfind(|(seen, _, _)| *seen <= *at + TimeDelta::minutes(1)).map(|(_, _, aws)| *aws)
         });
         // Shown only.
         let half = AMOUNT_USD as f64 / 2.0;
