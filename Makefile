@@ -38,5 +38,5 @@ build: setup
 	@echo "building the functions and the tests' tools (the first time: five to eight minutes for the AWS SDK)"
 	@cargo build --workspace --bins --locked
 
-reference: ## writes docs/configuration.md and the decision table of ARCHITECTURE.md again
-	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference
+reference: ## writes docs/configuration.md, docs/messages.md and the decision table of ARCHITECTURE.md again
+	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages

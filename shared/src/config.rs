@@ -402,9 +402,13 @@ impl Read<'_> {
         let topic = self.required(TOPIC);
         // The account of the budget is read from it.
         let parts: Vec<&str> = topic.split(':').collect();
-        let is_topic =
-            matches!(parts.as_slice(), ["arn", _, "sns", _, account, name] if !account.is_empty() && !name.is_empty());
-        if !topic.is_empty() && !(is_topic && topic.starts_with("arn:aws")) {
+        let is_topic = match parts.as_slice() {
+            ["arn", partition, "sns", _, account, name] => {
+                partition.starts_with("aws") && !account.is_empty() && !name.is_empty()
+            }
+            _ => false,
+        };
+        if !is_topic && !topic.is_empty() {
             self.fault(TOPIC, format_args!("{topic:?} is not a topic's ARN"));
         }
         topic

@@ -30,6 +30,8 @@ pub enum Unread {
     Partial,
     /// The node's pool has no signals in the configuration.
     NoSignals,
+    /// The source is alive, and was silent before: its silence is not proved for long enough.
+    Gaps,
 }
 
 /// The points that lines of a request log make, each with the instant it was written at: above zero in the minutes in which

@@ -22,9 +22,13 @@ fn is_update() -> bool {
 
 fn decision_table() -> String {
     let mut table = String::new();
-    for (question, title) in
-        [(Question::Wake, "wake: is a node to be started?"), (Question::Idle, "idle: is a node to be stopped?")]
-    {
+    let questions = [
+        (Question::Wake, "wake: is a node to be started?"),
+        (Question::Idle, "idle: is a node to be stopped?"),
+        (Question::Uptime, "uptime: has a node been up for too long today?"),
+        (Question::Budget, "budget: what becomes of the gate?"),
+    ];
+    for (question, title) in questions {
         writeln!(table, "\n**{title}** First that applies wins.\n\n| reason | action | when |\n|---|---|---|").unwrap();
         for reason in Reason::ALL.iter().filter(|reason| reason.question() == question) {
             writeln!(table, "| `{}` | {} | {} |", reason.as_str(), reason.action(), reason.rule()).unwrap();

@@ -327,6 +327,7 @@ impl<'a> About<'a> {
             Unread::SourceSilent => "its source of requests is silent and nothing proves that it is alive",
             Unread::Partial => "CloudWatch says that points are missing",
             Unread::NoSignals => "the pool has no signals in REVEILLE_POOLS",
+            Unread::Gaps => "its source has gaps, and silence is not proved for long enough since the last one",
         };
         self.alert(Text {
             kind: AlertKind::Blind,

@@ -320,7 +320,7 @@ impl IdleRun {
             || is_kept_by_missing_proof(look, decision)
             || is_stop_in_the_dark(look)
         {
-            let why = look.used.as_ref().err().copied().unwrap_or(Unread::SourceSilent);
+            let why = look.used.as_ref().err().copied().unwrap_or(Unread::Gaps);
             let whom = Whom::of(&look.seen);
             self.one_more_unknown(whom, &look.seen.pool, &look.seen.id, &look.record, why);
         } else if let Some(blind) = &look.record.blind {
