@@ -56,7 +56,7 @@ pub const SETTINGS: &[Setting] = &[
         name: DEFAULT_POOL,
         default: Some("the only pool"),
         range: "a pool's name",
-        doc: "The pool that a wake without a name means. Has to be set where there are several pools.",
+        doc: "The pool that a wake without a name means. Without it, such a wake is answered 400 where there are several pools.",
     },
     Setting {
         name: TABLE,
@@ -104,7 +104,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: UPTIME,
         default: Some("20"),
-        range: "1 to 24 hours",
+        range: "1 to 23 hours",
         doc: "A node that ran for longer in a day of the zone is told, once a node and day.",
     },
     Setting {
@@ -298,7 +298,7 @@ impl Config {
             wish: TimeDelta::minutes(read.number(WISH, 60, 5, 1440)),
             boot: TimeDelta::seconds(read.number(BOOT, 60, 5, 1800)),
             force_after: TimeDelta::minutes(read.number(FORCE, 10, 5, 120)),
-            uptime: TimeDelta::hours(read.number(UPTIME, 20, 1, 24)),
+            uptime: TimeDelta::hours(read.number(UPTIME, 20, 1, 23)),
             zone: read.zone(),
         };
         if policy.idle < policy.tick + TimeDelta::minutes(5) {
@@ -411,6 +411,9 @@ impl Read<'_> {
         if !is_topic && !topic.is_empty() {
             self.fault(TOPIC, format_args!("{topic:?} is not a topic's ARN"));
         }
+        if topic.ends_with(".fifo") {
+            self.fault(TOPIC, "a FIFO topic delivers to no mail, text message or web address: take a standard one");
+        }
         topic
     }
 
@@ -496,6 +499,8 @@ impl Read<'_> {
         }
         if spec.actual.is_empty() {
             self.fault(BUDGET, "`actual` has no threshold: nobody would ever be told");
+        } else if spec.enforce != Enforce::Alert && !spec.actual.contains(&100) {
+            self.fault(BUDGET, "`actual` has to hold 100 where `enforce` closes the gate at it");
         }
         if !spec.mail.is_empty() && spec.actual.len() + spec.forecast.len() > MOST_NOTICES {
             self.fault(BUDGET, format_args!("with `mail` at most {MOST_NOTICES} thresholds in all: AWS takes no more"));
@@ -603,17 +608,17 @@ impl Read<'_> {
         if counted.len() < spec.logs.len() {
             self.fault(&at, "`logs` names a group twice");
         }
-        let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, log)).collect();
+        let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, name, log)).collect();
         let types = self.instance_types(&at, spec.instance_types);
         let policy = PoolPolicy { signals, logs, types };
         self.check_dimensions(&at, &policy.signals);
         Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
     }
 
-    fn log_source(&mut self, at: &str, log: LogSpec) -> Option<LogSource> {
+    fn log_source(&mut self, at: &str, pool: &PoolName, log: LogSpec) -> Option<LogSource> {
         let LogSpec { group, lines, alive } = log;
         match Filter::new(lines) {
-            Ok(filter) if !group.is_empty() => Some(LogSource { group, filter, alive }),
+            Ok(filter) if !group.is_empty() => Some(LogSource { pool: pool.clone(), group, filter, alive }),
             Ok(_) => {
                 self.fault(at, "`logs` names no `group`");
                 None
@@ -644,6 +649,9 @@ impl Read<'_> {
                 Ok(kind) => self.fault(at, format_args!("`instance_types`: {kind} is not a type such as g6.xlarge")),
                 Err(fault) => self.fault(at, fault),
             }
+        }
+        if types.iter().any(is_arm) && !types.iter().all(is_arm) {
+            self.fault(at, "`instance_types` mixes Arm and x86 types: a volume boots on one of them");
         }
         types
     }
@@ -688,6 +696,14 @@ impl Read<'_> {
             );
         }
     }
+}
+
+/// Graviton families have a `g` behind their generation: `g5g`, `m7gd`.
+fn is_arm(kind: &InstanceType) -> bool {
+    let family = kind.as_str().split('.').next().unwrap_or_default();
+    let behind =
+        family.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.contains('g')
 }
 
 /// The configuration reference, as it stands in `docs/configuration.md`.

@@ -24,6 +24,10 @@ pub const DRAIN_QUIET: TimeDelta = TimeDelta::minutes(5);
 /// A drain that still waits for calls after this long is told; the calls are left (design: "drain deadline").
 pub const DRAIN_DEADLINE: TimeDelta = TimeDelta::minutes(60);
 
+/// Nodes and types that one run tries to start, one after the other; a refusal takes a second or two, and a caller waits.
+/// The rest has its turn at the next tick or call.
+pub const MOST_TRIES: usize = 6;
+
 /// What the operator configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {

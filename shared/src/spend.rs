@@ -126,6 +126,9 @@ fn gib_item(disk: &Disk) -> String {
 fn month_of_disk(disk: &Disk, prices: &Prices) -> Option<Usd> {
     let part = |item: &str, units: i64| prices.of(item).map(|price| price.times(units.max(0), 1));
     let size = part(&gib_item(disk), disk.gib)?;
+    if disk.kind.starts_with("io") {
+        return Some(size + part(&format!("{}_iops", disk.kind), disk.iops)?);
+    }
     if disk.kind != "gp3" {
         return Some(size);
     }
@@ -160,12 +163,11 @@ fn address(
 }
 
 /// What the fleet costs an hour as it is now: what runs, and what is paid for while everything sleeps.
-pub fn hourly(fleet: &Fleet, prices: &Prices) -> Usd {
-    let running = |node: &&NodeCosts| {
-        node.seen.as_ref().is_some_and(|seen| matches!(seen.state, NodeState::Pending | NodeState::Running))
-    };
-    let kinds = fleet.values().filter(running).filter_map(|node| node.seen.as_ref()?.instance_type.as_ref());
-    kinds.filter_map(|kind| prices.hour(kind)).sum()
+/// None where something that runs has no price.
+pub fn hourly(fleet: &Fleet, prices: &Prices) -> Option<Usd> {
+    let seen = fleet.values().filter_map(|node| node.seen.as_ref());
+    let running = seen.filter(|seen| matches!(seen.state, NodeState::Pending | NodeState::Running));
+    running.map(|seen| prices.hour(seen.instance_type.as_ref()?)).sum()
 }
 
 /// How far back the forecast looks: a week holds every weekday once.
@@ -178,11 +180,12 @@ pub fn history_from(now: Instant) -> Instant {
     Month::of(now).from.min(now - RATE_OVER)
 }
 
-/// What the month will have cost at its end if it goes on as in the last seven days (or as long as there is history, a day
-/// at least): AWS's forecast needs about five weeks of data, this one a day.
-pub fn forecast(fleet: &Fleet, now: Instant, prices: &Prices) -> Option<Usd> {
-    let first = fleet.values().flat_map(|node| &node.launches).map(|launch| launch.launched_at).min()?;
-    let from = first.max(now - RATE_OVER);
+/// What the month will have cost at its end if it goes on as in the last seven days (or as long as launches are known, a day
+/// at least): AWS's forecast needs about five weeks of data, this one a day. `since`: when launches began to be written down,
+/// so that the quiet before the first one counts too.
+pub fn forecast(fleet: &Fleet, since: Option<Instant>, now: Instant, prices: &Prices) -> Option<Usd> {
+    let first = fleet.values().flat_map(|node| &node.launches).map(|launch| launch.launched_at).min();
+    let from = first.into_iter().chain(since).min()?.max(now - RATE_OVER);
     let month = Month::of(now);
     if now - from < SHORTEST_RATE {
         return None;

@@ -10,8 +10,8 @@ use crate::error::{CallError, TookEffect, class_of, effect_of};
 use crate::observation::{Series, SignalKind, Unread, log_points};
 use crate::policy::STALE_LOOK;
 use crate::run::{
-    Activity, Alert, Answer, BudgetSeen, Call, Claimed, Context, Demanded, Fact, History, LogActivity, LogSource,
-    MetricRef, Notice, Outcome, Permit, Run, Samples, Started, Step, Stopped, notices,
+    Activity, Alert, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Claimed, Context, Demanded, Fact, History,
+    LogActivity, LogSource, MetricRef, Notice, Outcome, Permit, Run, Samples, Started, Step, Stopped, notices,
 };
 use chrono::{DurationRound, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -131,7 +131,7 @@ pub struct World {
     disks: BTreeMap<NodeId, Vec<Disk>>,
     /// The AWS budgets, to look at or to change.
     pub budgets: BTreeMap<String, BudgetSeen>,
-    budget_notes: BTreeMap<String, Usd>,
+    budget_notes: BTreeMap<String, BudgetNote>,
     /// Instance types that EC2 has no capacity for.
     pub no_capacity_types: BTreeSet<InstanceType>,
     /// How long `pending` lasts.
@@ -372,18 +372,17 @@ impl World {
                 Answer::Disks(Ok(nodes.iter().map(of).collect()))
             }
             Call::ReadBudget { name } => Answer::Budget(Ok(self.budgets.get(name).cloned())),
-            Call::ReadBudgetNote { name } => Answer::BudgetNote(Ok(self.budget_notes.get(name).copied())),
+            Call::ReadBudgetNote { name } => {
+                Answer::BudgetNote(Ok(self.budget_notes.get(name).cloned().unwrap_or_default()))
+            }
             Call::CreateBudget { budget, .. } => Answer::Recorded(self.create_budget(budget)),
             Call::SetBudgetAmount { budget, .. } => Answer::Recorded(self.set_budget_amount(budget)),
             Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(&budget.name, notices)),
-            Call::NoteBudget { name, amount } => {
-                self.budget_notes.insert(name.clone(), *amount);
+            Call::NoteBudget { name, note } => {
+                self.budget_notes.insert(name.clone(), note.clone());
                 Answer::Recorded(Ok(()))
             }
-            Call::SetGate { pool, gate, at } => {
-                self.set_gate(pool, gate.as_ref(), *at);
-                Answer::Recorded(Ok(()))
-            }
+            Call::SetGate { pool, gate, at } => Answer::GateSet(Ok(self.set_gate(pool, gate.as_ref(), *at))),
             Call::Resize { node, to } => Answer::Resized(self.resize(node, to)),
             Call::NoteLaunches { pool, ended, newest } => {
                 self.note_launches(pool, ended, newest);
@@ -401,11 +400,15 @@ impl World {
             Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts)),
             Call::ClaimAlert { key, at } => {
                 let known = self.alerts.get(key);
-                let granted = known.is_none_or(|(claimed, published)| !published && *claimed <= *at - STALE_LOOK);
-                if granted {
+                let claimed = match known {
+                    Some((_, true)) => AlertClaimed::Published,
+                    Some((claimed, false)) if *claimed > *at - STALE_LOOK => AlertClaimed::Another,
+                    Some(_) | None => AlertClaimed::Mine,
+                };
+                if claimed == AlertClaimed::Mine {
                     self.alerts.insert(key.clone(), (*at, false));
                 }
-                Answer::AlertClaim(Ok(granted))
+                Answer::AlertClaim(Ok(claimed))
             }
             Call::Publish { alert } => {
                 self.published.push(alert.clone());
@@ -437,13 +440,14 @@ impl World {
         Demanded::Recorded(record.clone())
     }
 
-    fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) {
+    fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> bool {
         let record = self.record(pool);
         let by_person = record.closed_gate(now).is_some_and(|gate| gate.by == GateKeeper::Person);
         if !by_person {
             record.gate = gate.cloned();
             record.claims += 1;
         }
+        !by_person
     }
 
     fn note_launches(&mut self, pool: &PoolName, ended: &[(NodeId, Launch)], newest: &[(NodeId, Launch)]) {
@@ -487,10 +491,10 @@ impl World {
 
     fn read_logs(&self, sources: &[LogSource], from: Instant, to: Instant) -> LogActivity {
         let of = |source: &LogSource| {
-            let Some(lines) = self.logs.get(&source.group) else { return (source.group.clone(), Err(Unread::Failed)) };
+            let Some(lines) = self.logs.get(&source.group) else { return (source.key(), Err(Unread::Failed)) };
             let lines = lines.iter().filter(|(at, _)| *at >= from && *at < to).map(|(at, line)| (*at, line.as_bytes()));
             let points = log_points(lines, &source.filter, from, to);
-            (source.group.clone(), Ok(Series { points, complete: true }))
+            (source.key(), Ok(Series { points, complete: true }))
         };
         sources.iter().map(of).collect()
     }
@@ -678,7 +682,7 @@ fn failed(call: &Call, error: CallError) -> Answer {
         Call::RecordDemand { .. } => Answer::Demand(Err(error)),
         // A group that cannot be read is Unknown and holds up no other.
         Call::ReadLogs { sources, .. } => {
-            let unread = |source: &LogSource| (source.group.clone(), Err(Unread::Failed));
+            let unread = |source: &LogSource| (source.key(), Err(Unread::Failed));
             Answer::Logs(Ok(sources.iter().map(unread).collect()))
         }
         Call::ReadHistory { .. } => Answer::History(Err(error)),
@@ -701,7 +705,7 @@ fn failed(call: &Call, error: CallError) -> Answer {
         | Call::SetBudgetAmount { .. }
         | Call::CreateNotices { .. }
         | Call::NoteBudget { .. }
-        | Call::SetGate { .. }
         | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
+        Call::SetGate { .. } => Answer::GateSet(Err(error)),
     }
 }

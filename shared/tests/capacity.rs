@@ -369,13 +369,13 @@ fn case_07_a_quota_is_one_message_and_few_tries() {
 }
 
 #[test]
-fn a_quota_that_the_second_type_meets_ends_the_round() {
+fn a_quota_that_the_second_type_meets_leaves_the_third_its_turn() {
     let mut world = fleet("10:00", [node("i-a")]);
     fail(&mut world, "start", "InsufficientInstanceCapacity");
     fail(&mut world, "start", "VcpuLimitExceeded");
     let answer = only_answer(&wake(&mut world));
-    assert_eq!((count(&world, "start"), count(&world, "resize")), (2, 1));
-    assert_eq!(answer.fault_code.as_deref(), Some("VcpuLimitExceeded"));
+    assert_eq!((count(&world, "start"), count(&world, "resize")), (3, 2));
+    assert_eq!(answer.reason, Reason::AlreadyStarting, "each family has a quota of its own");
 }
 
 // Put back.

@@ -85,7 +85,7 @@ fn spot() -> World {
 fn drain_waits() -> World {
     let mut world = fleet("10:00", [running()]);
     let reason = "the budget of $200.00 for 2026-11 is spent ($201.12)".to_owned();
-    let gate = Gate { by: GateKeeper::Budget, since: at("09:00"), reason, until: None, drain: true };
+    let gate = Gate { by: GateKeeper::Budget, since: at("09:00"), reason, amount: None, until: None, drain: true };
     world.record(&voice()).gate = Some(gate);
     open_call(&mut world, "i-0a1b2c3d", "09:30", "10:00");
     tick(&mut world);
@@ -102,7 +102,14 @@ fn blind_and_seeing_again() -> World {
 
 fn noise() -> World {
     let mut world = fleet("10:00", [gpu_1()]);
-    let noise = Noise { lines: 7, prewarms: 1, at: at("09:00"), launched_at: at("08:00"), until: at("24:00") };
+    let noise = Noise {
+        lines: 7,
+        prewarms: 1,
+        at: at("09:00"),
+        line_at: Some(at("09:00")),
+        launched_at: at("08:00"),
+        until: at("24:00"),
+    };
     world.record(&voice()).nodes.entry(gpu()).or_default().noise = Some(noise);
     tick(&mut world);
     world
@@ -194,7 +201,10 @@ fn forecast() -> World {
 
 fn all_spent(enforce: Enforce) -> World {
     let mut world = spent(enforce, 20, "05:00");
-    world.published.retain(|alert| alert.subject.contains("100 %") && alert.subject.contains("spent"));
+    world.published.retain(|alert| {
+        let spent = alert.subject.contains("100 %") && alert.subject.contains("spent");
+        spent || alert.subject.contains("gate")
+    });
     world
 }
 
@@ -204,6 +214,14 @@ fn gated() -> World {
 
 fn drained() -> World {
     all_spent(Enforce::Stop)
+}
+
+fn opened() -> World {
+    let mut world = spent(Enforce::Gate, 20, "05:00");
+    world.published.clear();
+    world.set_now(at("06:00"));
+    guard(&mut world, &budget(Enforce::Gate, 200));
+    world
 }
 
 fn edited() -> World {
@@ -240,13 +258,14 @@ fn budget_unread() -> World {
     world
 }
 
-const SCENES: [Scene; 25] = [
+const SCENES: [Scene; 26] = [
     ("A node was up for too long in a day", long_day),
     ("Neither source of a day's uptime can be read", uptime_unread),
     ("Half of the budget is spent", half),
     ("The forecast reaches the amount", forecast),
     ("The budget is spent, and closes the gate", gated),
     ("The budget is spent, and drains the nodes", drained),
+    ("The amount was raised, and the gate opens", opened),
     ("A drained node still has a call after an hour", drain_waits),
     ("No capacity", no_capacity),
     ("A quota", no_quota),

@@ -299,7 +299,14 @@ fn case_20_a_run_of_the_uptime_alarm_that_comes_before_the_tick_hides_nothing() 
 fn case_20_the_noise_of_two_nodes_adds_up() {
     let mut world = fleet("10:00", [node("i-a"), node("i-b")]);
     for (name, lines) in [("i-a", 3), ("i-b", 4)] {
-        let noise = Noise { lines, prewarms: 0, at: at("09:00"), launched_at: at("08:00"), until: at("24:00") };
+        let noise = Noise {
+            lines,
+            prewarms: 0,
+            at: at("09:00"),
+            line_at: Some(at("09:00")),
+            launched_at: at("08:00"),
+            until: at("24:00"),
+        };
         world.record(&voice()).nodes.entry(id(name)).or_default().noise = Some(noise);
     }
     log_line(&mut world);
@@ -313,7 +320,14 @@ fn case_20_a_line_from_before_the_count_was_full_is_still_met() {
     world.no_capacity(&id("i-a"), true);
     log_line(&mut world);
     world.no_capacity(&id("i-a"), false);
-    let noise = Noise { lines: 7, prewarms: 0, at: at("10:04"), launched_at: at("08:00"), until: at("24:00") };
+    let noise = Noise {
+        lines: 7,
+        prewarms: 0,
+        at: at("10:04"),
+        line_at: Some(at("10:04")),
+        launched_at: at("08:00"),
+        until: at("24:00"),
+    };
     world.record(&voice()).nodes.entry(id("i-a")).or_default().noise = Some(noise);
     tick_at(&mut world, "10:05");
     assert_eq!(starts(&world), ["10:05 i-a"]);

@@ -348,6 +348,7 @@ fn other_types() -> Vec<Row> {
         by: GateKeeper::Budget,
         since: at("11:00"),
         reason: "spent".to_owned(),
+        amount: None,
         until: until.map(at),
         drain: false,
     };

@@ -257,9 +257,8 @@ fn launches_tell_where_the_samples_are_few() {
     let mut world = running_since_midnight();
     world.set_now(at("20:15"));
     let mut run = UptimeRun::new(context(&world));
-    drive_with(&mut world, &mut run, |_, answer| match answer {
-        Answer::Samples(Ok(_)) => Answer::Samples(Ok(Samples::new())),
-        other => other,
+    drive_with(&mut world, &mut run, |_, answer| {
+        if let Answer::Samples(Ok(_)) = answer { Answer::Samples(Ok(Samples::new())) } else { answer }
     });
     assert_eq!(told(&world), ["uptime"]);
 }
@@ -269,12 +268,13 @@ fn more_samples_than_minutes_are_no_uptime() {
     let mut world = world_at(midnight(), [up_since("i-a", "g6.xlarge", midnight())]);
     world.set_now(at("12:00"));
     let mut run = UptimeRun::new(context(&world));
-    drive_with(&mut world, &mut run, |_, answer| match answer {
-        Answer::Samples(Ok(samples)) => {
+    drive_with(&mut world, &mut run, |_, answer| {
+        if let Answer::Samples(Ok(samples)) = answer {
             let twice = |points: Vec<(Instant, f64)>| points.into_iter().map(|(at, n)| (at, 2.0 * n)).collect();
             Answer::Samples(Ok(samples.into_iter().map(|(id, points)| (id, twice(points))).collect()))
+        } else {
+            answer
         }
-        other => other,
     });
     assert_eq!(told(&world), [""; 0], "a bucket of five minutes holds five");
 }
@@ -492,14 +492,15 @@ fn case_37_a_reboot_resets_nothing() {
     world.set_now(at("20:15"));
     let mut run = UptimeRun::new(context(&world));
     // A reboot keeps LaunchTime; some status checks of that time are missing.
-    drive_with(&mut world, &mut run, |_, answer| match answer {
-        Answer::Samples(Ok(samples)) => {
+    drive_with(&mut world, &mut run, |_, answer| {
+        if let Answer::Samples(Ok(samples)) = answer {
             let left = |points: Vec<(Instant, f64)>| {
                 points.into_iter().filter(|(point, _)| *point < at("12:00") || *point >= at("13:00")).collect()
             };
             Answer::Samples(Ok(samples.into_iter().map(|(id, points)| (id, left(points))).collect()))
+        } else {
+            answer
         }
-        other => other,
     });
     assert_eq!(told(&world), ["uptime"]);
     assert!(world.published[0].body.contains("20 h 15 min"), "{}", world.published[0].body);
@@ -563,9 +564,8 @@ fn a_stale_look_does_not_bring_an_ended_launch_back() {
     state_change(&mut world);
     world.set_now(at("19:52"));
     let mut run = UptimeRun::new(context(&world));
-    drive_with(&mut world, &mut run, |_, answer| match answer {
-        Answer::Nodes(Ok(_)) => Answer::Nodes(Ok(vec![stale.clone()])),
-        other => other,
+    drive_with(&mut world, &mut run, |_, answer| {
+        if let Answer::Nodes(Ok(_)) = answer { Answer::Nodes(Ok(vec![stale.clone()])) } else { answer }
     });
     assert_eq!(open_launch(&mut world).ended_at, Some(at("19:50")));
     quarters(&mut world, Tz::UTC, at("20:00"), at("23:45"));

@@ -83,7 +83,7 @@ fn source(batch: &Batch) -> Option<WakeSource> {
     }
 }
 
-/// One line a batch, with counts and one sample of what could not be read, without queries and secrets; fields are nested,
+/// One line a batch, with counts and the shape of one that could not be read; fields are nested,
 /// so that no reader takes this line for a request (field case 35).
 fn note(batch: &Batch, now: chrono::DateTime<chrono::Utc>) {
     let noise: serde_json::Map<String, Value> =

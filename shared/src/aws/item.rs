@@ -1,6 +1,6 @@
 //! The pool's item: attributes to facts and back.
 
-use crate::domain::{NodeId, NodeRecord, PoolRecord};
+use crate::domain::{Gate, GateKeeper, Instant, NodeId, NodeRecord, PoolRecord};
 use crate::run::Fact;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -15,11 +15,27 @@ pub(super) fn record(item: Item) -> PoolRecord {
     let mut record = PoolRecord::default();
     for (name, value) in item {
         if !read(&mut record, &name, value) {
+            // A gate that somebody wrote by hand, and that DynamoDB holds against every wake.
+            if name == "gate" {
+                record.gate = Some(unreadable_gate());
+            }
             tracing::warn!(attribute = %name, "ledger attribute cannot be read");
             record.unread.push(name);
         }
     }
     record
+}
+
+fn unreadable_gate() -> Gate {
+    Gate {
+        by: GateKeeper::Person,
+        since: Instant::UNIX_EPOCH,
+        reason: "the gate in the ledger cannot be read: correct or remove the attribute `gate` of the pool's item"
+            .to_owned(),
+        amount: None,
+        until: None,
+        drain: false,
+    }
 }
 
 fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {

@@ -4,14 +4,14 @@ use super::Aws;
 use super::errors::{call_error, malformed};
 use super::item::{Item, attribute, fact, record};
 use crate::domain::{
-    AlertKey, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId, Usd,
-    Wake,
+    AlertKey, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId, Wake,
 };
 use crate::error::CallError;
 use crate::policy::STALE_LOOK;
-use crate::run::{Claimed, Demanded, Fact, History, Permit, fact_name};
+use crate::run::{AlertClaimed, BudgetNote, Claimed, Demanded, Fact, History, Permit, fact_name};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -131,8 +131,8 @@ impl Aws {
         }
     }
 
-    /// Conditional on no person holding the gate; where one does, nothing is written.
-    pub(super) async fn set_gate(&self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> Result<(), CallError> {
+    /// Conditional on no person holding the gate; where one does, nothing is written, and the answer is false.
+    pub(super) async fn set_gate(&self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> Result<bool, CallError> {
         let act = format!("set the gate of pool {pool}");
         let change = if gate.is_some() { "SET #gate = :gate," } else { "REMOVE #gate SET" };
         let mut request = self
@@ -231,8 +231,8 @@ impl Aws {
         Ok(history)
     }
 
-    /// The amount that the AWS budget was last found to have as configured.
-    pub(super) async fn read_budget_note(&self, name: &str) -> Result<Option<Usd>, CallError> {
+    /// What is kept of the AWS budget; nothing is kept of one that was never seen.
+    pub(super) async fn read_budget_note(&self, name: &str) -> Result<BudgetNote, CallError> {
         let sent = self
             .dynamodb
             .get_item()
@@ -242,19 +242,21 @@ impl Aws {
             .send()
             .await;
         let answer = sent.map_err(|error| call_error("read the budget's note", &error))?;
-        let amount = answer.item.and_then(|mut item| item.remove("amount_micro_usd"));
-        Ok(amount.and_then(|amount| amount.as_n().ok()?.parse().ok()).map(Usd::from_micro))
+        let note = answer.item.and_then(|mut item| item.remove("note"));
+        Ok(note.and_then(|note| serde_dynamo::from_attribute_value(note).ok()).unwrap_or_default())
     }
 
-    /// Notes that amount.
-    pub(super) async fn note_budget(&self, name: &str, amount: Usd) -> Result<(), CallError> {
+    /// Keeps it.
+    pub(super) async fn note_budget(&self, name: &str, note: &BudgetNote) -> Result<(), CallError> {
+        let act = "note the budget";
         let sent = self
             .update(budget_key(name))
-            .update_expression("SET amount_micro_usd = :amount")
-            .expression_attribute_values(":amount", number(amount.micro()))
+            .update_expression("SET #note = :note")
+            .expression_attribute_names("#note", "note")
+            .expression_attribute_values(":note", attribute(note).map_err(|error| malformed(act, error))?)
             .send()
             .await;
-        sent.map(|_| ()).map_err(|error| call_error("note the budget's amount", &error))
+        sent.map(|_| ()).map_err(|error| call_error(act, &error))
     }
 
     /// Conditional on the counters; a lost claim brings the item as it is now.
@@ -324,7 +326,7 @@ impl Aws {
                 .expression_attribute_names("#fault", fact_name("fault", node))
                 .expression_attribute_values(":fault", attribute(fault).map_err(|error| malformed(&act, error))?);
         }
-        written_or_not_ours(act, request.update_expression(set).send().await)
+        written_or_not_ours(act, request.update_expression(set).send().await).map(|_| ())
     }
 
     /// All facts of a pool in one update; each is an attribute of its own.
@@ -351,8 +353,8 @@ impl Aws {
         sent.map(|_| ()).map_err(|error| call_error(act, &error))
     }
 
-    /// True if nobody has sent it; one that was claimed a while ago and never marked is claimed again.
-    pub(super) async fn claim_alert(&self, key: &AlertKey, at: Instant) -> Result<bool, CallError> {
+    /// One that was claimed a while ago and never marked is claimed again.
+    pub(super) async fn claim_alert(&self, key: &AlertKey, at: Instant) -> Result<AlertClaimed, CallError> {
         let sent = self
             .dynamodb
             .put_item()
@@ -365,16 +367,18 @@ impl Aws {
                 "attribute_not_exists(pk) OR (attribute_not_exists(published) AND claimed_at <= :stale)",
             )
             .expression_attribute_values(":stale", number((at - STALE_LOOK).timestamp()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
         match sent {
-            Ok(_) => Ok(true),
-            Err(error)
-                if error.as_service_error().is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(call_error(format!("claim {}", key.0), &error)),
+            Ok(_) => Ok(AlertClaimed::Mine),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(taken)) => {
+                    let published = taken.item().is_some_and(|item| item.contains_key("published"));
+                    Ok(if published { AlertClaimed::Published } else { AlertClaimed::Another })
+                }
+                _ => Err(call_error(format!("claim {}", key.0), &error)),
+            },
         }
     }
 
@@ -391,15 +395,16 @@ impl Aws {
     }
 }
 
-/// A condition that does not hold says that somebody knows better: nothing is written, and nothing is wrong.
+/// A condition that does not hold says that somebody knows better: nothing is written, and nothing is wrong. True where it
+/// was written.
 fn written_or_not_ours(
     act: String,
     sent: Result<UpdateItemOutput, SdkError<UpdateItemError, HttpResponse>>,
-) -> Result<(), CallError> {
+) -> Result<bool, CallError> {
     match sent {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         Err(error) if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) => {
-            Ok(())
+            Ok(false)
         }
         Err(error) => Err(call_error(act, &error)),
     }

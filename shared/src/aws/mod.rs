@@ -110,8 +110,8 @@ impl Aws {
             Call::SetBudgetAmount { budget, pools } => Answer::Recorded(self.set_budget_amount(budget, pools).await),
             Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(budget, notices).await),
             Call::ReadBudgetNote { name } => Answer::BudgetNote(self.read_budget_note(name).await),
-            Call::NoteBudget { name, amount } => Answer::Recorded(self.note_budget(name, *amount).await),
-            Call::SetGate { pool, gate, at } => Answer::Recorded(self.set_gate(pool, gate.as_ref(), *at).await),
+            Call::NoteBudget { name, note } => Answer::Recorded(self.note_budget(name, note).await),
+            Call::SetGate { pool, gate, at } => Answer::GateSet(self.set_gate(pool, gate.as_ref(), *at).await),
             Call::NoteLaunches { pool, ended, newest } => {
                 Answer::Recorded(self.note_launches(pool, ended, newest).await)
             }

@@ -87,7 +87,8 @@ pub fn crossed(policy: &BudgetPolicy, figures: Figures) -> Vec<Crossed> {
     all
 }
 
-/// The gate of one pool. Falls to leave: only a known crossing closes it, and a person's gate is a person's to open.
+/// The gate of one pool. Falls to leave: only a known crossing closes it, nothing unknown opens it, and a person's gate is a
+/// person's to open.
 pub fn gate(
     policy: &BudgetPolicy,
     spent: Usd,
@@ -99,20 +100,22 @@ pub fn gate(
     if by_person {
         return (GateAction::Leave, Reason::GateHeldByPerson);
     }
+    let drain = policy.enforce == Enforce::Stop;
+    // Closed is closed until the month ends, or the amount or the setting changes: a figure that falls because a source could
+    // not be read, or because AWS has cleared its own, opens nothing.
+    let stands =
+        |gate: &Gate| gate.until == Some(month.to) && gate.drain == drain && gate.amount == Some(policy.amount);
+    if policy.enforce != Enforce::Alert && standing.is_some_and(stands) {
+        return (GateAction::Leave, Reason::GateStaysClosed);
+    }
     if policy.enforce == Enforce::Alert || spent < policy.amount {
         return match standing {
             Some(_) => (GateAction::Open, Reason::GateOpens),
             None => (GateAction::Leave, Reason::BudgetWithin),
         };
     }
-    let drain = policy.enforce == Enforce::Stop;
-    // A new amount that is spent too closes it anew; the sum itself moves on every hour and is no reason to write.
-    let told = format!("the budget of {} for {} is spent", policy.amount, month.name());
-    let stands = |gate: &Gate| gate.until == Some(month.to) && gate.drain == drain && gate.reason.starts_with(&told);
-    if standing.is_some_and(stands) {
-        return (GateAction::Leave, Reason::GateStaysClosed);
-    }
-    let reason = format!("{told} ({spent})");
-    let gate = Gate { by: GateKeeper::Budget, since: now, reason, until: Some(month.to), drain };
+    let reason = format!("the budget for {} is spent", month.name());
+    let amount = Some(policy.amount);
+    let gate = Gate { by: GateKeeper::Budget, since: now, reason, amount, until: Some(month.to), drain };
     (GateAction::Close(gate), Reason::GateCloses)
 }

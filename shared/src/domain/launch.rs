@@ -31,6 +31,9 @@ pub struct Launch {
     /// Whether it had an automatic public address: billed while it ran, and not to be seen afterwards.
     #[serde(default)]
     pub automatic_address: bool,
+    /// Nobody saw its end: the end is presumed, and void where the node is seen up again.
+    #[serde(default)]
+    pub presumed: bool,
 }
 
 impl Launch {
@@ -83,7 +86,9 @@ pub fn running_seconds<'a>(
 /// saw) end where the next begins.
 pub fn merged<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> Vec<Launch> {
     let mut sorted: Vec<Launch> = launches.into_iter().cloned().collect();
-    sorted.sort_by_key(|launch| (launch.launched_at, launch.ended_at.is_none(), launch.ended_at));
+    // Seen to end says more than running, and running more than presumed to have ended.
+    let rank = |launch: &Launch| if launch.presumed { 2 } else { u8::from(launch.ended_at.is_none()) };
+    sorted.sort_by_key(|launch| (launch.launched_at, rank(launch), launch.ended_at));
     sorted.dedup_by_key(|launch| launch.launched_at);
     let next: Vec<Option<Instant>> =
         sorted.iter().skip(1).map(|launch| Some(launch.launched_at)).chain([None]).collect();
@@ -111,6 +116,7 @@ mod tests {
             used: None,
             source: None,
             automatic_address: false,
+            presumed: false,
         }
     }
 

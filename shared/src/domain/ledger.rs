@@ -1,6 +1,6 @@
 //! The ledger's item of one pool: demand, claims and the few facts that EC2 cannot tell.
 
-use super::{InstanceType, Instant, Launch, NodeId};
+use super::{InstanceType, Instant, Launch, NodeId, Usd};
 use crate::error::{CallError, ErrorClass};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -57,12 +57,14 @@ impl PoolRecord {
     /// Whether a log line's wake at this instant came when the source had woken too often for nothing (field case 20).
     pub fn is_noise(&self, at: Instant) -> bool {
         let of_day = self.nodes.values().filter_map(|node| node.noise.as_ref()).filter(|noise| at < noise.until);
-        let (mut wasted, mut since) = (0_u32, None);
-        for noise in of_day {
-            wasted = wasted.saturating_add(noise.lines);
-            since = since.max(Some(noise.at));
-        }
-        wasted > MOST_NOISE_WAKES && since.is_some_and(|since| at >= since)
+        let mut counted: Vec<(Instant, u32)> = of_day.filter_map(|noise| Some((noise.line_at?, noise.lines))).collect();
+        counted.sort_unstable();
+        // From the instant on at which the count became full; later counts do not move it.
+        let full_at = counted.iter().scan(0_u32, |wasted, (at, lines)| {
+            *wasted = wasted.saturating_add(*lines);
+            Some((*at, *wasted))
+        });
+        full_at.into_iter().find(|(_, wasted)| *wasted > MOST_NOISE_WAKES).is_some_and(|(full, _)| at >= full)
     }
 }
 
@@ -100,6 +102,9 @@ pub struct Noise {
     pub prewarms: u32,
     /// When the newest was counted.
     pub at: Instant,
+    /// When the newest that was caused by a log line was counted.
+    #[serde(default)]
+    pub line_at: Option<Instant>,
     /// The launch that was counted last, so that none counts twice.
     pub launched_at: Instant,
     /// The end of the local day, which ends the count.
@@ -123,8 +128,11 @@ pub struct Gate {
     pub by: GateKeeper,
     /// Since when.
     pub since: Instant,
-    /// Why, for callers.
+    /// Why, for callers: without figures.
     pub reason: String,
+    /// The budget's amount that was spent; absent where a person closed it.
+    #[serde(default)]
+    pub amount: Option<Usd>,
     /// It opens by itself at this instant, in whole seconds; the budget's at the end of its month.
     pub until: Option<Instant>,
     /// Running nodes are drained too: stopped once no call is left.

@@ -2,15 +2,15 @@
 
 use super::alert::{About, Alert, Whom};
 use super::call::{
-    Answer, Call, Claimed, Fact, Permit, Started, Stopped, take_alert_claim, take_claim, take_published, take_recorded,
-    take_resized, take_start, take_stop,
+    AlertClaimed, Answer, Call, Claimed, Fact, Permit, Started, Stopped, take_alert_claim, take_claim, take_gate_set,
+    take_ledger, take_published, take_recorded, take_resized, take_start, take_stop,
 };
 use super::outcome::{Effect, EffectKind};
 use super::{Context, Outcome};
 use crate::decide::{Look, Reason};
 use crate::domain::{
-    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName,
-    PoolRecord, WakeSource,
+    AlertKey, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeSeen, NodeState,
+    PoolName, PoolRecord, WakeSource,
 };
 use crate::error::{CallError, ErrorClass, TookEffect};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +106,7 @@ impl Intent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Claim,
+    LookAgain,
     Resize,
     Send,
     Record,
@@ -127,6 +128,8 @@ pub(super) struct Acts {
     records: BTreeMap<PoolName, PoolRecord>,
     writes: Vec<Call>,
     written: Vec<Call>,
+    /// Writes that end the occasion of a message: they wait until it is out.
+    deferred: Vec<(AlertKey, Call)>,
     alerts: Vec<Alert>,
     /// Sleeping nodes that become their pool's preferred type again.
     put_back: Vec<(Whom, InstanceType)>,
@@ -154,11 +157,18 @@ impl Acts {
             records,
             writes,
             written: Vec::new(),
+            deferred: Vec::new(),
             alerts,
             put_back: Vec::new(),
             changed: BTreeMap::new(),
             lost: BTreeSet::new(),
         }
+    }
+
+    /// These writes go out only once the message of their key is out: they end what it is about, and nobody would ever be
+    /// told if it was lost.
+    pub(super) fn with_deferred(self, deferred: Vec<(AlertKey, Call)>) -> Self {
+        Self { deferred, ..self }
     }
 
     /// Changes the types of these sleeping nodes too. Nobody waits for them, so no claim is needed: EC2 refuses the change
@@ -187,7 +197,8 @@ impl Acts {
                 return Some(calls);
             }
             self.stage = match self.stage {
-                Stage::Claim => Stage::Resize,
+                Stage::Claim => Stage::LookAgain,
+                Stage::LookAgain => Stage::Resize,
                 Stage::Resize => Stage::Send,
                 Stage::Send => Stage::Record,
                 Stage::Record => Stage::ClaimAlert,
@@ -204,6 +215,12 @@ impl Acts {
     fn calls(&mut self) -> Vec<Call> {
         match self.stage {
             Stage::Claim => self.next_claims(),
+            // The decision to put a type back may be seconds old: nobody must have come meanwhile.
+            Stage::LookAgain if self.put_back.is_empty() => Vec::new(),
+            Stage::LookAgain => {
+                let pools = self.put_back.iter().filter_map(|(whom, _)| whom.pool.clone()).collect();
+                vec![Call::ReadLedger { pools }]
+            }
             Stage::Resize => self.next_resizes(),
             Stage::Send => {
                 self.asked = std::mem::take(&mut self.granted);
@@ -218,10 +235,12 @@ impl Acts {
                 self.alerts.iter().map(|alert| Call::ClaimAlert { key: alert.key.clone(), at }).collect()
             }
             Stage::Publish => self.alerts.iter().map(|alert| Call::Publish { alert: alert.clone() }).collect(),
-            Stage::MarkPublished => std::mem::take(&mut self.alerts)
-                .into_iter()
-                .map(|alert| Call::MarkPublished { key: alert.key })
-                .collect(),
+            Stage::MarkPublished => {
+                let marks =
+                    std::mem::take(&mut self.alerts).into_iter().map(|alert| Call::MarkPublished { key: alert.key });
+                let ended = std::mem::take(&mut self.deferred).into_iter().map(|(_, call)| call);
+                marks.chain(ended).collect()
+            }
             Stage::Over => Vec::new(),
         }
     }
@@ -232,12 +251,14 @@ impl Acts {
         }
         match self.stage {
             Stage::Claim => self.absorb_claims(answers, outcome),
+            Stage::LookAgain => {
+                self.drop_moved_pools(take_ledger(answers.into_iter().next()));
+                self.stage = Stage::Resize;
+            }
             Stage::Resize => self.absorb_resizes(answers, outcome),
             Stage::Send => self.absorb_sends(answers, outcome),
             Stage::Record => {
-                let written = std::mem::take(&mut self.written).into_iter().zip(&answers);
-                outcome.effects.extend(written.filter_map(|(call, answer)| effect_of_write(call, answer)));
-                note_failures(answers, outcome);
+                self.absorb_written(answers, outcome);
                 self.stage = Stage::ClaimAlert;
             }
             Stage::ClaimAlert => self.absorb_alert_claims(answers, outcome),
@@ -316,6 +337,16 @@ impl Acts {
         self.granted.push(intent);
     }
 
+    /// A pool whose counters have moved is left to the next tick.
+    fn drop_moved_pools(&mut self, seen: Result<BTreeMap<PoolName, PoolRecord>, CallError>) {
+        let (seen, known) = (seen.unwrap_or_default(), &self.records);
+        let counters = |record: Option<&PoolRecord>| record.map(|record| (record.demand, record.claims));
+        self.put_back.retain(|(whom, _)| {
+            let pool = whom.pool.as_ref();
+            pool.is_some_and(|pool| counters(seen.get(pool)) == counters(known.get(pool)))
+        });
+    }
+
     /// The granted ones that are to be another type first; the others wait in `granted`.
     fn next_resizes(&mut self) -> Vec<Call> {
         let (resized, plain) =
@@ -372,15 +403,7 @@ impl Acts {
     /// A type that EC2 does not let the node become is passed over like one without capacity; a node in another state, or
     /// trouble that passes, is looked at again.
     fn not_resized(&mut self, intent: &Intent, error: CallError, outcome: &mut Outcome) {
-        let class = match error.class {
-            ErrorClass::Transient | ErrorClass::Conflict => error.class,
-            ErrorClass::Capacity
-            | ErrorClass::Quota
-            | ErrorClass::NotFound
-            | ErrorClass::Permanent
-            | ErrorClass::Unknown => ErrorClass::Capacity,
-        };
-        let waits = CallError { class, effect: TookEffect::No, ..error.clone() };
+        let waits = CallError { effect: TookEffect::No, ..error.clone() };
         self.refused(intent, &waits, error, outcome);
     }
 
@@ -420,6 +443,7 @@ impl Acts {
 
     /// `waits` sets how long is waited and whether the claim is void; `error` is what people are told.
     fn refused(&mut self, intent: &Intent, waits: &CallError, error: CallError, outcome: &mut Outcome) {
+        let waits = &as_another_type(intent, waits);
         let (kind, event) = match intent.act {
             Act::Start => (FaultKind::Start, EffectKind::StartFailed),
             Act::Stop | Act::ForceStop => (FaultKind::Stop, EffectKind::StopFailed),
@@ -484,12 +508,47 @@ impl Acts {
         self.writes.push(Call::WriteFacts { pool: intent.pool.clone(), facts: vec![(intent.node.clone(), fact)] });
     }
 
+    /// What a write has done is told once it is known to be done; one that is refused for good is told too.
+    fn absorb_written(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
+        for (call, answer) in std::mem::take(&mut self.written).into_iter().zip(answers) {
+            let done = if matches!(call, Call::SetGate { .. }) {
+                take_gate_set(Some(answer))
+            } else {
+                take_recorded(Some(answer)).map(|()| true)
+            };
+            match done {
+                Ok(true) => self.written(call, outcome),
+                // A person holds the gate: nothing was written.
+                Ok(false) => {}
+                Err(error) => {
+                    if error.class.tells_at_once() {
+                        let about = About::new(&self.ctx, Whom::default());
+                        self.alerts.push(about.cannot_do(&error, "it is tried again at the next run"));
+                    }
+                    outcome.unrecorded = Some(error);
+                }
+            }
+        }
+    }
+
+    fn written(&mut self, call: Call, outcome: &mut Outcome) {
+        if let Call::SetGate { gate, .. } = &call {
+            // One message for the gates of all pools.
+            let alert = About::new(&self.ctx, Whom::default()).gate(gate.as_ref());
+            let is_new = self.alerts.iter().all(|other| other.key != alert.key);
+            self.alerts.extend(is_new.then_some(alert));
+        }
+        outcome.effects.extend(effect_of_write(call));
+    }
+
     fn absorb_alert_claims(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
         let mut mine = Vec::new();
         for (alert, answer) in std::mem::take(&mut self.alerts).into_iter().zip(answers) {
             match take_alert_claim(Some(answer)) {
-                Ok(true) => mine.push(alert),
-                Ok(false) => {}
+                Ok(AlertClaimed::Mine) => mine.push(alert),
+                Ok(AlertClaimed::Published) => {}
+                // Whether it gets out is not known: what it is about stands, and a later run sees to it.
+                Ok(AlertClaimed::Another) => self.deferred.retain(|(key, _)| *key != alert.key),
                 // Twice is better than never.
                 Err(error) => {
                     outcome.failed.push(error);
@@ -509,8 +568,11 @@ impl Acts {
                     outcome.effects.push(alert.sent());
                     sent.push(alert);
                 }
-                // Nobody has been told: the failure has to show where something watches.
-                Err(error) => outcome.unrecorded = Some(error),
+                // Nobody has been told: the failure has to show where something watches, and the occasion stands.
+                Err(error) => {
+                    self.deferred.retain(|(key, _)| *key != alert.key);
+                    outcome.unrecorded = Some(error);
+                }
             }
         }
         self.alerts = sent;
@@ -518,15 +580,21 @@ impl Acts {
     }
 }
 
+/// A refusal of another type of the list says nothing of the types behind it, whatever its cause (not offered in the zone,
+/// its own quota): it is waited out like missing capacity, and the next type has its turn.
+fn as_another_type(intent: &Intent, error: &CallError) -> CallError {
+    let passes =
+        matches!(error.class, ErrorClass::Transient | ErrorClass::Conflict) || error.effect == TookEffect::Maybe;
+    let class = if intent.to_type.is_none() || passes { error.class } else { ErrorClass::Capacity };
+    CallError { class, ..error.clone() }
+}
+
 fn effect(intent: &Intent, event: EffectKind, reason: String) -> Effect {
     Effect { event, pool: Some(intent.pool.clone()), node: Some(intent.node.clone()), reason }
 }
 
 /// What a write has done, once it is known to be done.
-fn effect_of_write(call: Call, answer: &Answer) -> Option<Effect> {
-    if !matches!(answer, Answer::Recorded(Ok(()))) {
-        return None;
-    }
+fn effect_of_write(call: Call) -> Option<Effect> {
     let of_budget = |reason: String| Some(Effect { event: EffectKind::BudgetRepaired, pool: None, node: None, reason });
     match call {
         Call::SetGate { pool, gate: Some(gate), .. } => {

@@ -4,7 +4,7 @@ use super::Context;
 use super::outcome::{Effect, EffectKind};
 use crate::decide::Look;
 use crate::decide::uptime::LocalDay;
-use crate::domain::{AlertKey, InstanceType, Instant, NodeId, NodeSeen, PoolName, Usd};
+use crate::domain::{AlertKey, Gate, InstanceType, Instant, NodeId, NodeSeen, PoolName, Usd};
 use crate::error::{CallError, ErrorClass};
 use crate::observation::Unread;
 use crate::prices::AS_OF;
@@ -155,8 +155,8 @@ enum Cost {
     Running,
     /// The node does not run.
     Stopped,
-    /// The whole fleet, as it is now.
-    Fleet(Usd),
+    /// The whole fleet, as it is now; none where something that runs has no price.
+    Fleet(Option<Usd>),
     /// It cannot be told.
     Unknown,
 }
@@ -231,7 +231,7 @@ impl<'a> About<'a> {
         }
         let hourly = match text.cost {
             Cost::Running => self.hour().map(Usd::plain),
-            Cost::Fleet(hourly) => Some(hourly.plain()),
+            Cost::Fleet(hourly) => hourly.map(Usd::plain),
             Cost::Stopped => Some(Usd::ZERO.plain()),
             Cost::Unknown => None,
         };
@@ -256,8 +256,10 @@ impl<'a> About<'a> {
             }
             (Cost::Running, _, None) => "not known: the instance type could not be read".to_owned(),
             (Cost::Stopped, _, _) => "USD 0.00 an hour while it is stopped, disks aside".to_owned(),
-            (Cost::Fleet(hourly), _, _) => format!("USD {} an hour for what runs now, disks aside", hourly.plain()),
-            (Cost::Unknown, _, _) => "not known: nodes that run are billed".to_owned(),
+            (Cost::Fleet(Some(hourly)), _, _) => {
+                format!("USD {} an hour for what runs now, disks aside", hourly.plain())
+            }
+            (Cost::Fleet(None) | Cost::Unknown, _, _) => "not known: nodes that run are billed".to_owned(),
         }
     }
 
@@ -374,7 +376,7 @@ impl<'a> About<'a> {
     pub(super) fn cannot_do(&self, error: &CallError, consequence: &str) -> Alert {
         self.alert(Text {
             kind: AlertKind::ControllerFault,
-            occasion: format!("{}#{}", error.code, self.day()),
+            occasion: format!("{}#{}#{}", error.act, error.code, self.day()),
             subject: "a part of the work fails",
             what: error.to_string(),
             since: Some(self.ctx.now),
@@ -456,7 +458,7 @@ impl<'a> About<'a> {
         };
         self.alert(Text {
             kind: AlertKind::NoiseWakes,
-            occasion: self.day(),
+            occasion: format!("{}#{}", self.day(), if lines > crate::domain::MOST_NOISE_WAKES { "lines" } else { "prewarms" }),
             subject: "woken for nothing too often",
             what: format!(
                 "{} launches of today served no request: {lines} were caused by log lines, {prewarms} by pre-warms",
@@ -540,6 +542,35 @@ impl<'a> About<'a> {
         alert
     }
 
+    /// The gates were closed or opened by the budget; the same closing is one matter, whichever run gets it out.
+    pub(super) fn gate(&self, gate: Option<&Gate>) -> Alert {
+        let (zone, since) = (self.ctx.policy.zone, gate.map_or(self.ctx.now, |gate| gate.since));
+        let until =
+            gate.and_then(|gate| gate.until).map_or_else(String::new, |at| format!(" until {}", shown(at, zone)));
+        let (subject, what, done) = match gate {
+            Some(gate) if gate.drain => (
+                "gate closed, nodes drained",
+                &gate.reason,
+                format!("no wake is taken{until}, and each running node is stopped once it has no call"),
+            ),
+            Some(gate) => {
+                ("gate closed", &gate.reason, format!("no wake is taken{until}; what runs is stopped when it is idle"))
+            }
+            None => ("gate open again", &"the budget has room again".to_owned(), "wakes are taken as usual".to_owned()),
+        };
+        self.alert(Text {
+            kind: AlertKind::Budget,
+            occasion: format!("gate#{}#{since}", if gate.is_some() { "closed" } else { "opened" }),
+            subject,
+            what: what.clone(),
+            since: Some(since),
+            cost: Cost::Unknown,
+            done,
+            todo: if gate.is_some() { "raise the amount in REVEILLE_BUDGET if calls are to go on" } else { "nothing" }
+                .to_owned(),
+        })
+    }
+
     /// Something about the AWS budget, or a price, that a person has to put right; told once an occasion.
     pub(super) fn budget_fault(&self, occasion: &str, subject: &str, what: String, done: &str, todo: &str) -> Alert {
         self.alert(Text {
@@ -561,7 +592,7 @@ pub(super) struct BudgetText {
     pub(super) subject: String,
     pub(super) what: String,
     pub(super) since: Instant,
-    pub(super) hourly: Usd,
+    pub(super) hourly: Option<Usd>,
     pub(super) done: String,
     pub(super) todo: String,
     pub(super) left: String,

@@ -4,8 +4,8 @@
 use super::act::Acts;
 use super::alert::{About, Alert, BudgetText, Whom, hours, shown};
 use super::call::{
-    Answer, BudgetSeen, Call, History, Notice, take_budget, take_budget_note, take_disks, take_history, take_ledger,
-    take_nodes,
+    Answer, BudgetNote, BudgetSeen, Call, History, Notice, take_budget, take_budget_note, take_disks, take_history,
+    take_ledger, take_nodes,
 };
 use super::outcome::Decided;
 use super::uptime::of_node;
@@ -37,7 +37,7 @@ enum Stage {
 struct Looked {
     nodes: Result<Vec<NodeSeen>, CallError>,
     budget: Result<Option<BudgetSeen>, CallError>,
-    note: Result<Option<Usd>, CallError>,
+    note: Result<BudgetNote, CallError>,
     disks: bool,
 }
 
@@ -58,7 +58,7 @@ struct Account {
     figures: Figures,
     own_forecast: Option<Usd>,
     seen: Option<BudgetSeen>,
-    hourly: Usd,
+    hourly: Option<Usd>,
     month: Month,
 }
 
@@ -118,14 +118,16 @@ impl BudgetRun {
         let (records, history) = (take_ledger(answers.next()), take_history(answers.next()));
         let disks = if looked.disks { take_disks(answers.next()) } else { Ok(BTreeMap::new()) };
         let lost = records.as_ref().err().or(history.as_ref().err()).cloned();
-        if let Some(error) = &lost {
+        if let Err(error) = &records {
             self.tell_lost(error);
+        } else if let Err(error) = &history {
+            self.note_failure(error, "no estimate is made and the gate stays as it is; wakes and stops go on");
         }
         let (known, history) = (records.unwrap_or_default(), history.unwrap_or_default());
         let fleet = self.fleet(&looked.nodes, &known, &history, disks);
         self.keep_aws_budget(&looked);
         let seen = self.usable(looked.budget.ok().flatten());
-        let account = self.account(&fleet, seen);
+        let account = self.account(&fleet, seen, &looked.note.unwrap_or_default());
         // Without the ledger the estimate is of no use, and AWS's figure alone is hours late: nothing is closed on it.
         if lost.is_none() {
             self.tell_thresholds(&account, &fleet);
@@ -149,8 +151,10 @@ impl BudgetRun {
 
     /// One source less, and the rest goes on; what does not pass is told.
     fn note_failure(&mut self, error: &CallError, consequence: &str) {
-        let alert = self.all().cannot_do(error, consequence);
-        self.alerts.push(alert);
+        if error.class.tells_at_once() {
+            let alert = self.all().cannot_do(error, consequence);
+            self.alerts.push(alert);
+        }
         self.outcome.failed.push(error.clone());
     }
 
@@ -167,7 +171,8 @@ impl BudgetRun {
         for (pool, record) in known {
             let ids = record.nodes.keys().chain(history.get(pool).into_iter().flatten().map(|(id, _)| id));
             for id in ids.collect::<BTreeSet<_>>() {
-                fleet.entry(id.clone()).or_default().launches = of_node(pool, id, Some(known), Some(history));
+                // A node that changed its pool has launches in both.
+                fleet.entry(id.clone()).or_default().launches.extend(of_node(pool, id, Some(known), Some(history)));
             }
         }
         match nodes {
@@ -202,35 +207,52 @@ impl BudgetRun {
             }
             (Ok(_), Err(error)) => return self.outcome.failed.push(error.clone()),
         };
-        let (budget, pools) = (self.budget.clone(), self.ctx.pools.keys().cloned().collect());
+        let (budget, pools): (_, BTreeSet<PoolName>) = (self.budget.clone(), self.ctx.pools.keys().cloned().collect());
+        let name = budget.name.clone();
         let Some(seen) = seen else {
+            self.note(name, note, Some((None, pools.clone())));
             return self.writes.push(Call::CreateBudget { budget, pools });
         };
         // One in another currency is somebody else's: told, and left.
         if seen.unit != "USD" {
-            return;
+            return self.note(name, note, None);
         }
-        let name = budget.name.clone();
         let same = Usd::parse(&seen.amount) == Ok(budget.amount);
-        match note {
-            _ if same && *note != Some(budget.amount) => {
-                self.writes.push(Call::NoteBudget { name, amount: budget.amount });
-            }
-            Some(note) if !same && *note == budget.amount => self.tell_edited(seen),
-            _ if !same => {
-                self.writes.push(Call::SetBudgetAmount { budget: budget.clone(), pools });
-            }
-            _ => {}
+        // Its amount was ours before, and the configuration has changed, or the pools that it counts have.
+        let was_ours = note.amount.is_some_and(|amount| Usd::parse(&seen.amount) == Ok(amount));
+        let is_due = was_ours && (!same || (!note.pools.is_empty() && note.pools != pools));
+        if is_due {
+            self.writes.push(Call::SetBudgetAmount { budget: budget.clone(), pools: pools.clone() });
+        } else if !same {
+            self.tell_edited(seen);
         }
+        self.note(name, note, (same || is_due).then_some((seen.actual, pools)));
         let missing: BTreeSet<Notice> = notices(&budget).difference(&seen.notices).copied().collect();
         if !missing.is_empty() {
             self.writes.push(Call::CreateNotices { budget, notices: missing });
         }
     }
 
+    /// Writes down what is new: since when the guard is at work, the highest figure that AWS has shown in this month, and,
+    /// where the budget has it or is given it in this run, the amount.
+    fn note(&mut self, name: String, known: &BudgetNote, kept: Option<(Option<Usd>, BTreeSet<PoolName>)>) {
+        let mut note = known.clone();
+        note.since.get_or_insert(self.ctx.now);
+        if let Some((actual, pools)) = kept {
+            (note.amount, note.pools) = (Some(self.budget.amount), pools);
+            let month = Month::of(self.ctx.now);
+            let before = note.shown.as_ref().filter(|(of, _)| *of == month.name()).map(|(_, figure)| *figure);
+            let shown = actual.filter(|_| self.ctx.now - month.from >= AWS_LAG).max(before);
+            note.shown = shown.map(|figure| (month.name(), figure));
+        }
+        if note != *known {
+            self.writes.push(Call::NoteBudget { name, note });
+        }
+    }
+
     fn tell_edited(&mut self, seen: &BudgetSeen) {
         let what = format!(
-            "the AWS budget {} has the amount {} {} now, and the configured one is {} USD: somebody changed it in AWS",
+            "the AWS budget {} has the amount {} {} now, and the configured one is {} USD: it was changed in AWS, or is somebody else's",
             self.budget.name,
             seen.amount,
             seen.unit,
@@ -264,13 +286,15 @@ impl BudgetRun {
         None
     }
 
-    fn account(&self, fleet: &Fleet, seen: Option<BudgetSeen>) -> Account {
+    fn account(&self, fleet: &Fleet, seen: Option<BudgetSeen>, note: &BudgetNote) -> Account {
         let (now, month) = (self.ctx.now, Month::of(self.ctx.now));
         let spend = spend(fleet, month.from, now, now, &self.ctx.prices);
-        let own_forecast = forecast(fleet, now, &self.ctx.prices);
+        let own_forecast = forecast(fleet, note.since, now, &self.ctx.prices);
+        // What AWS has shown in this month stays true where an update has cleared it.
+        let shown = note.shown.as_ref().filter(|(of, _)| *of == month.name()).map(|(_, figure)| *figure);
         let aws = |figure: fn(&BudgetSeen) -> Option<Usd>| seen.as_ref().and_then(figure);
         let figures = Figures {
-            actual: spend.total().max(aws(|seen| seen.actual).unwrap_or_default()),
+            actual: spend.total().max(aws(|seen| seen.actual).max(shown).unwrap_or_default()),
             forecast: own_forecast.max(aws(|seen| seen.forecast)),
         };
         Account { spend, figures, own_forecast, hourly: hourly(fleet, &self.ctx.prices), seen, month }
@@ -316,11 +340,9 @@ impl BudgetRun {
     fn done(&self, basis: Basis, percent: u32) -> String {
         match (self.budget.enforce, basis == Basis::Actual && percent >= 100) {
             (Enforce::Alert, _) | (_, false) => "nothing: this only tells".to_owned(),
-            (Enforce::Gate, true) => {
-                "the gate closes: no wake is taken until the month ends or the amount is raised".to_owned()
-            }
+            (Enforce::Gate, true) => "the gate is to be closed; a message of its own says when it is".to_owned(),
             (Enforce::Stop, true) => {
-                "the gate closes and running nodes are drained: each stops once it has no call".to_owned()
+                "the gate is to be closed and running nodes drained; a message of its own says when it is".to_owned()
             }
         }
     }
@@ -398,6 +420,11 @@ impl BudgetRun {
             let share = self.share(&pool, account, known, history, fleet);
             self.outcome.decided.push(self.line(&pool, &record, &action, reason, account, share));
             match action {
+                // Told once, by the run that closed it or by the first that finds it closed.
+                GateAction::Leave if reason == Reason::GateStaysClosed => {
+                    let alert = self.all().gate(record.gate.as_ref());
+                    self.alerts.push(alert);
+                }
                 GateAction::Leave => {}
                 GateAction::Close(gate) => self.writes.push(Call::SetGate { pool, gate: Some(gate), at: self.ctx.now }),
                 GateAction::Open => self.writes.push(Call::SetGate { pool, gate: None, at: self.ctx.now }),
@@ -420,8 +447,14 @@ impl BudgetRun {
             .flat_map(|record| record.nodes.keys())
             .chain(history.get(pool).into_iter().flatten().map(|(id, _)| id))
             .collect();
+        // One that is no longer listed counts where it was seen last.
+        let is_last_here = |id: &NodeId| {
+            let of = |record: &PoolRecord| record.nodes.get(id)?.launch.as_ref().map(|launch| launch.presumed);
+            let seen_last = known.iter().filter_map(|(pool, record)| Some((of(record)?, pool))).min_by_key(|one| one.0);
+            seen_last.is_none_or(|(_, last)| last == pool)
+        };
         let is_of = |(id, node): &(&NodeId, &NodeCosts)| {
-            node.seen.as_ref().map_or_else(|| ids.contains(id), |seen| seen.pool == *pool)
+            node.seen.as_ref().map_or_else(|| ids.contains(id) && is_last_here(id), |seen| seen.pool == *pool)
         };
         let part: Fleet = fleet.iter().filter(is_of).map(|(id, node)| (id.clone(), node.clone())).collect();
         spend(&part, account.month.from, self.ctx.now, self.ctx.now, &self.ctx.prices).total()
@@ -456,7 +489,7 @@ impl BudgetRun {
                 "aws_forecast": account.seen.as_ref().and_then(|seen| seen.forecast).map(Usd::plain),
                 "this_pool": share.plain(),
                 "running_seconds": account.spend.seconds,
-                "usd_per_hour": account.hourly.plain(),
+                "usd_per_hour": account.hourly.map(Usd::plain),
                 "unpriced": account.spend.unpriced,
             }),
             stops_not_before: None,

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A CloudWatch metric under its exact dimensions. The value `{node}` stands for the node's id.
@@ -49,6 +49,8 @@ pub struct Signal {
 /// A request log that is counted where there is no metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSource {
+    /// The pool whose use it is: two pools may count different lines of one log.
+    pub pool: PoolName,
     /// The log group.
     pub group: String,
     /// Which of its lines are use. Any line proves that the source is alive.
@@ -74,8 +76,15 @@ impl From<Vec<Signal>> for PoolPolicy {
     }
 }
 
-/// The points of every log asked for, by group: above zero where a line was use, zero where one only proves life.
-pub type LogActivity = BTreeMap<String, Result<Series, Unread>>;
+/// The points of every log asked for, by pool and group: above zero where a line was use, zero where one only proves life.
+pub type LogActivity = BTreeMap<(PoolName, String), Result<Series, Unread>>;
+
+impl LogSource {
+    /// What its points are found by.
+    pub fn key(&self) -> (PoolName, String) {
+        (self.pool.clone(), self.group.clone())
+    }
+}
 
 /// The launches of each pool's nodes.
 pub type History = BTreeMap<PoolName, Vec<(NodeId, Launch)>>;
@@ -91,6 +100,22 @@ pub struct Notice {
     pub basis: Basis,
     /// Percent of the amount.
     pub percent: u32,
+}
+
+/// What the ledger keeps of the AWS budget.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetNote {
+    /// The amount that was configured when the budget was last found to have it.
+    pub amount: Option<Usd>,
+    /// The pools that it counted then.
+    #[serde(default)]
+    pub pools: BTreeSet<PoolName>,
+    /// The highest figure that AWS has shown in a month, and the month: an update of the budget clears AWS's own.
+    #[serde(default)]
+    pub shown: Option<(String, Usd)>,
+    /// Since when the guard has been at work: before that, no launches are known.
+    #[serde(default)]
+    pub since: Option<Instant>,
 }
 
 /// The AWS budget as it stands.
@@ -208,7 +233,7 @@ pub enum Call {
         /// Its name.
         name: String,
     },
-    /// The amount that was configured when the AWS budget was last found to have it.
+    /// What the ledger knows of the AWS budget.
     ReadBudgetNote {
         /// The budget's name.
         name: String,
@@ -234,12 +259,12 @@ pub enum Call {
         /// Which.
         notices: BTreeSet<Notice>,
     },
-    /// Notes the amount in the ledger.
+    /// Notes in the ledger what is known of the AWS budget.
     NoteBudget {
         /// The budget's name.
         name: String,
-        /// The amount.
-        amount: Usd,
+        /// The note.
+        note: BudgetNote,
     },
     /// Closes or opens the gate of a pool, unless a person holds it; moves the claim counter, so that no START goes out that
     /// was decided on the gate as it was before.
@@ -315,7 +340,7 @@ pub enum Call {
         /// The facts.
         facts: Vec<(NodeId, Fact)>,
     },
-    /// Claims the right to send an alert; false if it was sent before.
+    /// Claims the right to send an alert.
     ClaimAlert {
         /// Its key.
         key: AlertKey,
@@ -341,6 +366,17 @@ pub enum Claimed {
     Granted(PoolRecord),
     /// The counters had moved; the item as it is now.
     Lost(PoolRecord),
+}
+
+/// Whose an alert is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertClaimed {
+    /// This run's: it publishes.
+    Mine,
+    /// It was published before.
+    Published,
+    /// Another run has claimed it a moment ago, and may or may not get it out.
+    Another,
 }
 
 /// What became of a wake.
@@ -379,14 +415,15 @@ pub enum Answer {
     Start(Result<Started, CallError>),
     Stop(Result<Stopped, CallError>),
     Recorded(Result<(), CallError>),
-    AlertClaim(Result<bool, CallError>),
+    AlertClaim(Result<AlertClaimed, CallError>),
     Published(Result<(), CallError>),
     Logs(Result<LogActivity, CallError>),
     History(Result<History, CallError>),
     Samples(Result<Samples, CallError>),
     Disks(Result<BTreeMap<NodeId, Vec<Disk>>, CallError>),
     Budget(Result<Option<BudgetSeen>, CallError>),
-    BudgetNote(Result<Option<Usd>, CallError>),
+    BudgetNote(Result<BudgetNote, CallError>),
+    GateSet(Result<bool, CallError>),
     Resized(Result<(), CallError>),
 }
 
@@ -414,13 +451,14 @@ takes! {
     take_start, Start, Started, "start node";
     take_stop, Stop, Stopped, "stop node";
     take_recorded, Recorded, (), "record";
-    take_alert_claim, AlertClaim, bool, "claim alert";
+    take_alert_claim, AlertClaim, AlertClaimed, "claim alert";
     take_published, Published, (), "publish";
     take_logs, Logs, LogActivity, "read logs";
     take_history, History, History, "read history";
     take_samples, Samples, Samples, "read status-check samples";
     take_disks, Disks, BTreeMap<NodeId, Vec<Disk>>, "read volumes";
     take_budget, Budget, Option<BudgetSeen>, "read budget";
-    take_budget_note, BudgetNote, Option<Usd>, "read the budget's note";
+    take_budget_note, BudgetNote, BudgetNote, "read the budget's note";
     take_resized, Resized, (), "change the instance type";
+    take_gate_set, GateSet, bool, "set the gate";
 }

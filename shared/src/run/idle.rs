@@ -15,12 +15,12 @@ use crate::decide::uptime::LocalDay;
 use crate::decide::wake::WakeAction;
 use crate::decide::{Look, Reason, blind, idle, wake};
 use crate::domain::{
-    Blind, InstanceType, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName, PoolRecord,
-    ReadyFact,
+    AlertKey, Blind, InstanceType, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName,
+    PoolRecord, ReadyFact,
 };
 use crate::error::CallError;
 use crate::observation::{Unread, is_overdue};
-use crate::policy::DRAIN_DEADLINE;
+use crate::policy::{DRAIN_DEADLINE, MOST_TRIES};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +46,10 @@ pub struct IdleRun {
     writes: Vec<Call>,
     alerts: Vec<Alert>,
     intents: Vec<Intent>,
+    /// What the first look read of use.
+    signals: Option<(Result<Activity, CallError>, Result<LogActivity, CallError>)>,
+    /// Writes that wait until the message of their key is out.
+    deferred: Vec<(AlertKey, Call)>,
     /// The nodes as they were listed last, and what was tried to be started, each once a run.
     nodes: Vec<NodeSeen>,
     tried: BTreeSet<(NodeId, Option<InstanceType>)>,
@@ -66,6 +70,8 @@ impl IdleRun {
             writes: Vec::new(),
             alerts: Vec::new(),
             intents: Vec::new(),
+            signals: None,
+            deferred: Vec::new(),
             nodes: Vec::new(),
             tried: BTreeSet::new(),
             resizes: Vec::new(),
@@ -83,6 +89,7 @@ impl Run for IdleRun {
                 let points = if activity { take_activity(answers.next()) } else { Ok(Activity::new()) };
                 let lines = if logs { take_logs(answers.next()) } else { Ok(LogActivity::new()) };
                 let ready = if readiness { take_readiness(answers.next()) } else { Ok(BTreeSet::new()) };
+                self.signals = Some((points.clone(), lines.clone()));
                 self.signalled(nodes, &points, &lines, ready)
             }
             Stage::Act(acts) => self.acted(*acts, answers),
@@ -123,6 +130,10 @@ impl IdleRun {
 
     fn ask_signals(&mut self, nodes: Vec<NodeSeen>) -> Step {
         self.nodes.clone_from(&nodes);
+        // A second look asks what has been claimed meanwhile: the use was read a moment ago, and reading logs takes seconds.
+        if let Some((activity, logs)) = self.signals.clone() {
+            return self.signalled(nodes, &activity, &logs, Ok(BTreeSet::new()));
+        }
         let (activity, logs) = (activity_call(&self.ctx, &nodes), logs_call(&self.ctx, &nodes));
         let unready: BTreeSet<NodeId> =
             nodes.iter().filter(|node| self.is_unready(node)).map(|node| node.id.clone()).collect();
@@ -330,11 +341,14 @@ impl IdleRun {
 
     /// Who was told of blindness is told of its end.
     fn sees_again(&mut self, look: &Look, blind: &Blind) {
-        self.fact(look, Fact::Blind(None));
-        if blind.told > 0 {
-            self.alerts.push(About::node(&self.ctx, &look.seen).sees_again(blind.since));
-            self.effect(look, EffectKind::SeesAgain, "its signals can be read again".to_owned());
+        if blind.told == 0 {
+            return self.fact(look, Fact::Blind(None));
         }
+        let alert = About::node(&self.ctx, &look.seen).sees_again(blind.since);
+        let (pool, facts) = (look.seen.pool.clone(), vec![(look.seen.id.clone(), Fact::Blind(None))]);
+        self.deferred.push((alert.key.clone(), Call::WriteFacts { pool, facts }));
+        self.alerts.push(alert);
+        self.effect(look, EffectKind::SeesAgain, "its signals can be read again".to_owned());
     }
 
     fn one_more_unknown(&mut self, whom: Whom, pool: &PoolName, id: &NodeId, record: &NodeRecord, why: Unread) {
@@ -366,7 +380,9 @@ impl IdleRun {
             self.tell_pools(error);
         }
         for (pool, record) in self.records.clone() {
-            for (id, node) in &record.nodes {
+            // A node whose launch is over is not running, seen or unseen.
+            let up = |node: &NodeRecord| node.launch.as_ref().is_none_or(|launch| launch.ended_at.is_none());
+            for (id, node) in record.nodes.iter().filter(|(_, node)| up(node)) {
                 let kind = node.launch.as_ref().and_then(|launch| launch.instance_type.clone());
                 self.one_more_unknown(Whom::node(&pool, id, kind), &pool, id, node, Unread::Failed);
                 self.outcome.decided.push(unseen(&pool, id, &record));
@@ -393,7 +409,8 @@ impl IdleRun {
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let (intents, alerts) = (std::mem::take(&mut self.intents), std::mem::take(&mut self.alerts));
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts)
-            .with_put_back(std::mem::take(&mut self.resizes));
+            .with_put_back(std::mem::take(&mut self.resizes))
+            .with_deferred(std::mem::take(&mut self.deferred));
         self.acted(acts, Vec::new())
     }
 
@@ -411,7 +428,9 @@ impl IdleRun {
             let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
             for target in std::iter::once(None).chain(named) {
                 let decision = wake::decide(&looks, record, target.as_ref(), &self.ctx.policy, self.ctx.now);
-                let untried = wake::tried(&decision.action, &looks).filter(|one| !self.tried.contains(one));
+                let is_enough = self.tried.len() >= MOST_TRIES;
+                let untried =
+                    wake::tried(&decision.action, &looks).filter(|one| !is_enough && !self.tried.contains(one));
                 next.extend(untried.map(|(node, _)| node));
             }
         }

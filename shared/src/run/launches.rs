@@ -6,7 +6,8 @@ use super::{Context, Outcome};
 use crate::decide::Look;
 use crate::decide::uptime::LocalDay;
 use crate::domain::{
-    ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, PublicAddress, UNSEEN, WakeSource,
+    Claim, ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, PublicAddress, UNSEEN,
+    WakeSource,
 };
 use chrono::TimeDelta;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ impl Launches {
 }
 
 fn ended_unseen(launch: &Launch, no_later_than: Instant) -> Launch {
-    Launch { ended_at: Some(launch.unseen_end(no_later_than)), ..launch.clone() }
+    Launch { ended_at: Some(launch.unseen_end(no_later_than)), presumed: true, ..launch.clone() }
 }
 
 /// The newest launch as it is to be written, if that differs from what is written.
@@ -76,10 +77,19 @@ fn newest(look: &Look, sight: Sight) -> Option<Launch> {
         return None;
     }
     let same = known.filter(|known| known.launched_at == launched_at);
+    let up = matches!(look.seen.state, NodeState::Pending | NodeState::Running);
+    // Nobody saw it end, and it is up: it never did.
+    if let Some(known) = same.filter(|known| known.presumed && up) {
+        return Some(Launch { ended_at: None, presumed: false, seen_at: look.now, ..known.clone() });
+    }
+    // Nobody saw it end, and EC2 tells when it did.
+    let told_end = look.seen.transition_at.filter(|at| *at >= launched_at && *at <= look.now);
+    if let Some((known, end)) = same.filter(|known| known.presumed).zip(told_end) {
+        return Some(Launch { ended_at: Some(end), presumed: false, ..known.clone() });
+    }
     if same.is_some_and(|known| known.ended_at.is_some()) {
         return None;
     }
-    let up = matches!(look.seen.state, NodeState::Pending | NodeState::Running);
     match same {
         Some(known) if up => {
             let used = if sight == Sight::Judged { used(look, launched_at, known.used) } else { known.used };
@@ -123,6 +133,7 @@ fn first_sight(look: &Look, launched_at: Instant, up: bool, sight: Sight) -> Opt
         used: if sight == Sight::Judged && up { used(look, launched_at, None) } else { None },
         source: cause(look, launched_at),
         automatic_address: has_automatic_address(look),
+        presumed: false,
     };
     let ended_at = launch.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
     Some(Launch { ended_at, ..launch })
@@ -134,9 +145,9 @@ fn has_automatic_address(look: &Look) -> bool {
 
 /// Our own START caused it if it was claimed on the launch before and not long before this one.
 fn cause(look: &Look, launched_at: Instant) -> Option<WakeSource> {
-    let ours = |claim: &&crate::domain::Claim| {
-        claim.kind == ClaimKind::Start && claim.launched_at < Some(launched_at) && claim.at <= launched_at + UNSEEN
-    };
+    let soon = |at: Instant| launched_at <= at + UNSEEN && at <= launched_at + UNSEEN;
+    let ours =
+        |claim: &&Claim| claim.kind == ClaimKind::Start && claim.launched_at < Some(launched_at) && soon(claim.at);
     look.record.claim.as_ref().filter(ours).and_then(|claim| claim.source)
 }
 
@@ -159,6 +170,7 @@ pub(super) fn wasted(ctx: &Context, look: &Look) -> Option<Noise> {
         lines: lines.saturating_add(by_line),
         prewarms: prewarms.saturating_add(1 - by_line),
         at: ctx.now,
+        line_at: if source.is_log() { Some(ctx.now) } else { today.and_then(|noise| noise.line_at) },
         launched_at: launch.launched_at,
         until: day.to,
     })

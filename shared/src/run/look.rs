@@ -95,7 +95,7 @@ fn reading(signal: &Signal, seen: &NodeSeen, activity: &Activity) -> SignalReadi
 
 fn log_reading(log: &LogSource, seen: &NodeSeen, activity: &Activity, logs: &LogActivity) -> SignalReading {
     let alive = |metric: &MetricRef| activity.get(&metric.of(&seen.id)).cloned().unwrap_or(Err(Unread::Failed));
-    let own = logs.get(&log.group).cloned().unwrap_or(Err(Unread::Failed));
+    let own = logs.get(&log.key()).cloned().unwrap_or(Err(Unread::Failed));
     SignalReading { kind: SignalKind::Requests, own, alive: log.alive.as_ref().map(alive) }
 }
 

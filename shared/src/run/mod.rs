@@ -16,10 +16,11 @@ mod wake;
 pub use alert::{Alert, AlertKind};
 pub use budget::{BudgetRun, notices};
 pub use call::{
-    Activity, Answer, BudgetSeen, Call, Claimed, Demanded, Fact, History, LogActivity, LogSource, MetricRef, Notice,
-    Permit, PoolPolicy, Samples, Signal, Started, Stopped, fact_name, take_activity, take_alert_claim, take_budget,
-    take_budget_note, take_claim, take_demand, take_disks, take_history, take_ledger, take_logs, take_nodes,
-    take_published, take_readiness, take_recorded, take_resized, take_samples, take_start, take_stop,
+    Activity, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Claimed, Demanded, Fact, History, LogActivity,
+    LogSource, MetricRef, Notice, Permit, PoolPolicy, Samples, Signal, Started, Stopped, fact_name, take_activity,
+    take_alert_claim, take_budget, take_budget_note, take_claim, take_demand, take_disks, take_gate_set, take_history,
+    take_ledger, take_logs, take_nodes, take_published, take_readiness, take_recorded, take_resized, take_samples,
+    take_start, take_stop,
 };
 pub use idle::IdleRun;
 pub use outcome::{Decided, Effect, EffectKind, Outcome, PoolAnswer};

@@ -11,7 +11,7 @@ use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
 use crate::decide::uptime::{LocalDay, Running, UptimeAction, UptimeDecision, decide};
 use crate::domain::{
-    Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, PublicAddress, running_seconds,
+    AlertKey, Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, PublicAddress, running_seconds,
 };
 use crate::error::CallError;
 use chrono::Timelike as _;
@@ -41,12 +41,15 @@ pub struct UptimeRun {
     outcome: Outcome,
     writes: Vec<Call>,
     alerts: Vec<Alert>,
+    /// Writes that wait until the message of their key is out.
+    deferred: Vec<(AlertKey, Call)>,
 }
 
 impl UptimeRun {
     /// A run that is ready for its first `next`.
     pub fn new(ctx: Context) -> Self {
-        Self { ctx, stage: Stage::Start, outcome: Outcome::default(), writes: Vec::new(), alerts: Vec::new() }
+        let (writes, alerts, deferred) = (Vec::new(), Vec::new(), Vec::new());
+        Self { ctx, stage: Stage::Start, outcome: Outcome::default(), writes, alerts, deferred }
     }
 }
 
@@ -116,7 +119,9 @@ impl UptimeRun {
         if records.is_err() && self.ctx.now.minute() >= SCHEDULE_MINUTES {
             alerts.clear();
         }
-        self.acted(Acts::new(&self.ctx, known, Vec::new(), writes, alerts), Vec::new())
+        let acts =
+            Acts::new(&self.ctx, known, Vec::new(), writes, alerts).with_deferred(std::mem::take(&mut self.deferred));
+        self.acted(acts, Vec::new())
     }
 
     /// Without the list nothing is known of new nodes; without any other one source the rest still tells.
@@ -148,13 +153,28 @@ impl UptimeRun {
             record.nodes.insert(seen.id.clone(), look.record);
         }
         for (pool, record) in known.iter() {
-            for (id, launch) in open_launches(record).filter(|(id, _)| !listed.iter().any(|seen| seen.id == **id)) {
-                launches.entry(pool.clone()).or_default().note_lost(id, launch, self.ctx.now);
-                let whom = Whom::node(pool, id, launch.instance_type.clone());
-                self.alerts.push(About::new(&self.ctx, whom).vanished(launch.launched_at));
+            let is_here = |id: &NodeId| listed.iter().any(|seen| seen.id == *id && seen.pool == *pool);
+            for (id, launch) in open_launches(record).filter(|(id, _)| !is_here(id)) {
+                let mut lost = Launches::default();
+                lost.note_lost(id, launch, self.ctx.now);
+                // A node that moved to another pool goes on there.
+                let moved = listed.iter().any(|seen| seen.id == *id);
+                match lost.call(pool) {
+                    Some(call) if moved => self.writes.push(call),
+                    Some(call) => self.tell_vanished(pool, id, launch, call),
+                    None => {}
+                }
             }
         }
         self.writes.extend(super::launches::calls(launches));
+    }
+
+    /// The launch is taken to have ended once people know of it.
+    fn tell_vanished(&mut self, pool: &PoolName, id: &NodeId, launch: &Launch, ended: Call) {
+        let whom = Whom::node(pool, id, launch.instance_type.clone());
+        let alert = About::new(&self.ctx, whom).vanished(launch.launched_at);
+        self.deferred.push((alert.key.clone(), ended));
+        self.alerts.push(alert);
     }
 
     fn judge(
@@ -164,6 +184,7 @@ impl UptimeRun {
         history: Option<&History>,
         samples: Option<&Samples>,
     ) {
+        let is_listing_known = self.outcome.blind.is_none();
         for (pool, id, whom) in everyone(listed, known, history) {
             let seen = listed.iter().find(|seen| seen.id == id);
             let all_launches = known.is_some() && history.is_some();
@@ -176,7 +197,7 @@ impl UptimeRun {
             }
             // A node that is gone and did not run in either day has no uptime to tell of.
             let ran = launches.iter().any(|launch| launch.end(self.ctx.now) > self.days()[0].from);
-            if seen.is_none() && all_launches && !ran {
+            if seen.is_none() && (all_launches || is_listing_known) && !ran {
                 continue;
             }
             let samples = samples.and_then(|samples| samples.get(&id).cloned());
@@ -271,6 +292,7 @@ pub(super) fn present_launch(seen: &NodeSeen) -> Option<Launch> {
         used: None,
         source: None,
         automatic_address: seen.public_address == Some(PublicAddress::Automatic),
+        presumed: false,
     })
 }
 

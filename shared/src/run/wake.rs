@@ -12,10 +12,11 @@ use super::{Context, Outcome, Run, Step};
 use crate::decide::wake::{WakeAction, WakeDecision, decide, tried};
 use crate::decide::{Look, Reason};
 use crate::domain::{
-    ClaimKind, FaultKind, InstanceType, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact, Wake,
-    WakeSource,
+    ClaimKind, Fault, FaultKind, InstanceType, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact,
+    Wake, WakeSource,
 };
 use crate::error::ErrorClass;
+use crate::policy::MOST_TRIES;
 use chrono::TimeDelta;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -357,7 +358,8 @@ impl WakeRun {
         self.records = acts.records().clone();
         self.nodes = std::mem::take(&mut self.nodes).into_iter().map(|seen| acts.as_changed(seen)).collect();
         let wanted = self.still_to_start();
-        let has_next_candidate = wanted.iter().any(|tried| !self.tried.contains(tried));
+        let is_enough = self.tried.len() >= MOST_TRIES;
+        let has_next_candidate = !is_enough && wanted.iter().any(|tried| !self.tried.contains(tried));
         let lost_the_first = !acts.lost.is_empty() && !wanted.is_empty() && !self.looked_again;
         if has_next_candidate || lost_the_first {
             self.looked_again = true;
@@ -398,9 +400,8 @@ impl WakeRun {
     fn answer(&self, pool: &PoolName, looks: &[Look], decision: &WakeDecision) -> PoolAnswer {
         let asks_only = matches!(self.cause, Cause::Status(_));
         let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
-        let was_refused = look
-            .and_then(|look| look.record.fault.as_ref())
-            .is_some_and(|fault| fault.kind == FaultKind::Start && fault.class != ErrorClass::Conflict);
+        let is_refused = |fault: &Fault| fault.kind == FaultKind::Start && !matches!(fault.class, ErrorClass::Conflict);
+        let was_refused = looks.iter().filter_map(|look| look.record.fault.as_ref()).any(is_refused);
         let reason = match decision.action {
             WakeAction::Nothing => decision.reason,
             WakeAction::Start(_) | WakeAction::StartAs(..) if asks_only => decision.reason,

@@ -61,6 +61,7 @@ pub(crate) fn launch(kind: &str, from: Instant, to: Option<Instant>) -> Launch {
         ended_at: to,
         used: Some(true),
         automatic_address: false,
+        presumed: false,
         source: None,
     }
 }
@@ -178,8 +179,8 @@ pub(crate) fn told_at(world: &World, kind: &str) -> Vec<String> {
 
 /// The thresholds that were told, such as `actual 50 %`, each with when: `2026-11-03T02:00:00Z actual 50 %`.
 pub(crate) fn thresholds(world: &World) -> Vec<String> {
-    let of = |alert: &&Alert| format!("{} {}", alert.attributes["at"], alert.attributes["threshold"]);
-    of_kind(world, "budget").iter().map(of).collect()
+    let of = |alert: &&Alert| Some(format!("{} {}", alert.attributes["at"], alert.attributes.get("threshold")?));
+    of_kind(world, "budget").iter().filter_map(of).collect()
 }
 
 /// An input of the guard's newest line of the default pool.
@@ -205,6 +206,7 @@ pub(crate) fn person_gate(until: Option<&str>) -> Gate {
         by: GateKeeper::Person,
         since: at("08:00"),
         reason: "maintenance".to_owned(),
+        amount: None,
         until: until.map(at),
         drain: false,
     }

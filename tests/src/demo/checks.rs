@@ -337,8 +337,10 @@ impl DayLog {
     fn gate_closed_and_opened(&self) -> Check {
         let gate = self.gates.first();
         let opened = gate.and_then(|gate| gate.to);
-        let refused =
-            self.refused_by_gate.as_ref().filter(|(_, status, reason)| *status == 403 && reason.contains("budget"));
+        let refused = self
+            .refused_by_gate
+            .as_ref()
+            .filter(|(_, status, reason)| *status == 403 && reason.contains("the budget for 2026-11 is spent"));
         let started = gate.is_some_and(|gate| {
             self.events
                 .iter()

@@ -297,7 +297,7 @@ fn wire(call: &str) -> Value {
         "read_ledger" => ("dynamodb", "BatchGetItem", None),
         "history" => ("dynamodb", "Query", None),
         "budget_note" => ("dynamodb", "GetItem", None),
-        "note_budget" => ("dynamodb", "UpdateItem", Some("amount_micro_usd = :amount")),
+        "note_budget" => ("dynamodb", "UpdateItem", Some("#note = :note")),
         "set_gate" => ("dynamodb", "UpdateItem", Some("#gate.#by = :budget")),
         "launches" => ("dynamodb", "UpdateItem", Some("#l0 = :l0")),
         "claim_alert" => ("dynamodb", "PutItem", None),

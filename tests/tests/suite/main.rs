@@ -128,6 +128,7 @@ hold_in_both_worlds! {
         a_long_call_that_ended_is_use_from_its_start,
         a_group_that_is_not_there_is_unknown_and_holds_up_no_other,
         logs_of_one_call_are_told_apart_by_their_group,
+        two_pools_count_their_own_lines_of_one_log,
         every_page_is_read_also_after_an_empty_one,
         a_log_that_cannot_be_read_is_unknown_and_the_next_is_read,
     }

@@ -5,8 +5,8 @@ use reveille::domain::{AlertKey, Instant, WakeSource};
 use reveille::policy::Policy;
 use reveille::prices::Prices;
 use reveille::run::{
-    Alert, AlertKind, Call, Cause, Context, PoolPolicy, Target, WakeRun, WakeWish, take_alert_claim, take_published,
-    take_recorded,
+    Alert, AlertClaimed, AlertKind, Call, Cause, Context, PoolPolicy, Target, WakeRun, WakeWish, take_alert_claim,
+    take_published, take_recorded,
 };
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn key(occasion: &str) -> AlertKey {
     AlertKey(format!("alert#i-0123456789abcdef0#cannot_stop#{occasion}"))
 }
 
-async fn claim(bench: &mut impl Bench, key: &AlertKey, at: Instant) -> bool {
+async fn claim(bench: &mut impl Bench, key: &AlertKey, at: Instant) -> AlertClaimed {
     let call = Call::ClaimAlert { key: key.clone(), at };
     take_alert_claim(Some(bench.answer(&call).await)).expect("claim the alert")
 }
@@ -24,26 +24,38 @@ async fn mark_published(bench: &mut impl Bench, key: &AlertKey) {
 }
 
 pub(crate) async fn an_alert_is_claimed_once(bench: &mut impl Bench) {
-    assert!(claim(bench, &key("2026-11-30"), morning()).await);
-    assert!(!claim(bench, &key("2026-11-30"), morning()).await);
-    assert!(!claim(bench, &key("2026-11-30"), morning() + minutes(1)).await);
-    assert!(claim(bench, &key("2026-12-01"), morning()).await, "another occasion is another alert");
+    assert_eq!(claim(bench, &key("2026-11-30"), morning()).await, AlertClaimed::Mine);
+    assert_eq!(claim(bench, &key("2026-11-30"), morning()).await, AlertClaimed::Another);
+    assert_eq!(claim(bench, &key("2026-11-30"), morning() + minutes(1)).await, AlertClaimed::Another);
+    assert_eq!(
+        claim(bench, &key("2026-12-01"), morning()).await,
+        AlertClaimed::Mine,
+        "another occasion is another alert"
+    );
 }
 
 pub(crate) async fn an_alert_that_was_claimed_and_not_published_is_claimed_again_later(bench: &mut impl Bench) {
     let alert = key("2026-11-30");
-    assert!(claim(bench, &alert, morning()).await);
-    assert!(!claim(bench, &alert, morning() + minutes(4) - seconds(1)).await, "its run may be at it still");
-    assert!(claim(bench, &alert, morning() + minutes(5)).await, "the next tick takes it up");
-    assert!(!claim(bench, &alert, morning() + minutes(6)).await, "a new claim counts from its own time");
+    assert_eq!(claim(bench, &alert, morning()).await, AlertClaimed::Mine);
+    assert_eq!(
+        claim(bench, &alert, morning() + minutes(4) - seconds(1)).await,
+        AlertClaimed::Another,
+        "its run may be at it still"
+    );
+    assert_eq!(claim(bench, &alert, morning() + minutes(5)).await, AlertClaimed::Mine, "the next tick takes it up");
+    assert_eq!(
+        claim(bench, &alert, morning() + minutes(6)).await,
+        AlertClaimed::Another,
+        "a new claim counts from its own time"
+    );
 }
 
 pub(crate) async fn an_alert_that_was_published_is_never_claimed_again(bench: &mut impl Bench) {
     let alert = key("2026-11-30");
-    assert!(claim(bench, &alert, morning()).await);
+    assert_eq!(claim(bench, &alert, morning()).await, AlertClaimed::Mine);
     mark_published(bench, &alert).await;
-    assert!(!claim(bench, &alert, morning() + minutes(5)).await);
-    assert!(!claim(bench, &alert, morning() + minutes(60 * 24)).await);
+    assert_eq!(claim(bench, &alert, morning() + minutes(5)).await, AlertClaimed::Published);
+    assert_eq!(claim(bench, &alert, morning() + minutes(60 * 24)).await, AlertClaimed::Published);
 }
 
 pub(crate) async fn an_alert_arrives_as_it_was_written(bench: &mut impl Bench) {

@@ -1,11 +1,11 @@
 //! The AWS budget, and the note of what it was made with.
 
-use crate::bench::{Bench, is_refused, voice};
+use crate::bench::{Bench, is_refused, morning, voice};
 use crate::local::Local;
 use reveille::decide::budget::{Basis, BudgetPolicy, Enforce};
 use reveille::domain::{PoolName, Usd};
 use reveille::error::{CallError, ErrorClass};
-use reveille::run::{BudgetSeen, Call, Notice, notices, take_budget, take_budget_note, take_recorded};
+use reveille::run::{BudgetNote, BudgetSeen, Call, Notice, notices, take_budget, take_budget_note, take_recorded};
 use std::collections::BTreeSet;
 
 fn usd(text: &str) -> Usd {
@@ -148,17 +148,22 @@ pub(crate) async fn decimals_behind_a_micro_dollar_are_cut(bench: &mut Local) {
     assert_eq!((seen.actual, seen.forecast), (Some(usd("3.123456")), Some(usd("9.999999"))));
 }
 
-async fn noted(bench: &mut impl Bench, name: &str) -> Option<Usd> {
+async fn noted(bench: &mut impl Bench, name: &str) -> BudgetNote {
     take_budget_note(Some(bench.answer(&Call::ReadBudgetNote { name: name.to_owned() }).await)).expect("read the note")
 }
 
 pub(crate) async fn the_note_of_a_budget_is_read_back_by_its_name(bench: &mut impl Bench) {
-    assert_eq!(noted(bench, "reveille").await, None);
+    assert_eq!(noted(bench, "reveille").await, BudgetNote::default());
     for amount in ["20", "12.345678", "40"] {
-        let call = Call::NoteBudget { name: "reveille".to_owned(), amount: usd(amount) };
-        write(bench, call).await.expect("a note");
-        assert_eq!(noted(bench, "reveille").await, Some(usd(amount)), "the newest");
+        let note = BudgetNote {
+            amount: Some(usd(amount)),
+            pools: [voice()].into(),
+            shown: Some(("2026-11".to_owned(), usd("3.5"))),
+            since: Some(morning()),
+        };
+        write(bench, Call::NoteBudget { name: "reveille".to_owned(), note: note.clone() }).await.expect("a note");
+        assert_eq!(noted(bench, "reveille").await, note, "the newest");
     }
-    assert_eq!(noted(bench, "another").await, None);
+    assert_eq!(noted(bench, "another").await, BudgetNote::default());
     assert_eq!(read(bench, "reveille").await, None, "a note makes no budget");
 }

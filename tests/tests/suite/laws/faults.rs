@@ -115,7 +115,8 @@ fn every_call() -> Vec<Call> {
         dimensions: BTreeMap::new(),
     };
     let (budget, nodes) = (month(), BTreeSet::from([node.clone()]));
-    let (name, amount, newest) = (budget.name.clone(), budget.amount, vec![(node.clone(), launch(0, None))]);
+    let (name, note, newest) =
+        (budget.name.clone(), reveille::run::BudgetNote::default(), vec![(node.clone(), launch(0, None))]);
     vec![
         Call::DescribeNodes { pools: None },
         Call::ReadLedger { pools: pools.clone() },
@@ -128,7 +129,7 @@ fn every_call() -> Vec<Call> {
         Call::SetBudgetAmount { budget: budget.clone(), pools },
         Call::CreateNotices { notices: notices(&budget), budget },
         Call::ReadBudgetNote { name: name.clone() },
-        Call::NoteBudget { name, amount },
+        Call::NoteBudget { name, note },
         Call::SetGate { pool: pool.clone(), gate: None, at: morning() },
         Call::NoteLaunches { pool: pool.clone(), ended: Vec::new(), newest },
         any_demand(morning()),
@@ -163,6 +164,7 @@ fn error_of(answer: &Answer) -> Option<&CallError> {
         Answer::Disks(answer) => answer.as_ref().err(),
         Answer::Budget(answer) => answer.as_ref().err(),
         Answer::BudgetNote(answer) => answer.as_ref().err(),
+        Answer::GateSet(answer) => answer.as_ref().err(),
         Answer::Resized(answer) => answer.as_ref().err(),
     }
 }

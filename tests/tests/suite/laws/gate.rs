@@ -5,8 +5,10 @@ use crate::bench::{
     write_facts,
 };
 use chrono::TimeDelta;
-use reveille::domain::{ClaimKind, Gate, GateKeeper, Instant, Mark, NodeId, PoolName, PoolRecord, Wake, WakeSource};
-use reveille::run::{Call, Claimed, Demanded, Fact, Permit, take_ledger, take_recorded};
+use reveille::domain::{
+    ClaimKind, Gate, GateKeeper, Instant, Mark, NodeId, PoolName, PoolRecord, Usd, Wake, WakeSource,
+};
+use reveille::run::{Call, Claimed, Demanded, Fact, Permit, take_gate_set, take_ledger};
 use std::collections::BTreeSet;
 
 fn gpu() -> NodeId {
@@ -19,6 +21,7 @@ fn spent() -> Gate {
         by: GateKeeper::Budget,
         since: morning(),
         reason: "the budget of $20.00 for 2026-11 is spent ($20.40)".to_owned(),
+        amount: Some(Usd::from_micro(20_000_000)),
         until: Some(morning() + minutes(16 * 60)),
         drain: false,
     }
@@ -35,7 +38,7 @@ fn held_until(until: Instant) -> Gate {
 
 async fn set(bench: &mut impl Bench, pool: &PoolName, gate: Option<Gate>, at: Instant) -> PoolRecord {
     let call = Call::SetGate { pool: pool.clone(), gate, at };
-    take_recorded(Some(bench.answer(&call).await)).expect("set the gate");
+    take_gate_set(Some(bench.answer(&call).await)).expect("set the gate");
     item(bench, pool).await
 }
 

@@ -27,6 +27,8 @@ pub(crate) fn launch(at: i64, ended: Option<i64>) -> Launch {
         ended_at: ended.map(|minute| morning() + minutes(minute)),
         used: Some(true),
         source: Some(WakeSource::LogLine),
+        automatic_address: false,
+        presumed: false,
     }
 }
 

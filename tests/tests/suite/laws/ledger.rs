@@ -206,6 +206,7 @@ fn facts() -> Vec<Fact> {
             lines: 7,
             prewarms: 1,
             at: morning() + minutes(20),
+            line_at: Some(morning() + minutes(19)),
             launched_at: morning(),
             until: morning() + minutes(900),
         })),

@@ -1,10 +1,10 @@
 //! Use as it stands in request logs.
 
-use crate::bench::{Bench, Trouble, minutes, morning, seconds};
+use crate::bench::{Bench, Trouble, minutes, morning, seconds, voice};
 use crate::local::Local;
 use chrono::TimeDelta;
 use reveille::access_log::{Filter, FilterSpec};
-use reveille::domain::Instant;
+use reveille::domain::{Instant, PoolName};
 use reveille::observation::{Series, Unread};
 use reveille::run::{Call, LogActivity, LogSource, take_logs};
 use std::collections::BTreeMap;
@@ -18,7 +18,11 @@ const UNREADABLE: &str = "Traceback (most recent call last):";
 
 fn source(group: &str) -> LogSource {
     let spec = FilterSpec { paths: vec!["/v1/".to_owned()], ..FilterSpec::default() };
-    LogSource { group: group.to_owned(), filter: Filter::new(spec).expect("a filter"), alive: None }
+    LogSource { pool: voice(), group: group.to_owned(), filter: Filter::new(spec).expect("a filter"), alive: None }
+}
+
+fn key(group: &str) -> (PoolName, String) {
+    source(group).key()
 }
 
 async fn read(bench: &mut impl Bench, groups: &[&str], from: Instant, to: Instant) -> LogActivity {
@@ -39,7 +43,7 @@ fn by_minute(series: &Series) -> BTreeMap<i64, f64> {
 /// The group `/app/front` in `[from, to)` minutes after the morning, read whole.
 async fn front(bench: &mut impl Bench, from: i64, to: i64) -> BTreeMap<i64, f64> {
     let activity = read(bench, &[FRONT], morning() + minutes(from), morning() + minutes(to)).await;
-    let Ok(series) = &activity[FRONT] else { panic!("{activity:?}") };
+    let Ok(series) = &activity[&key(FRONT)] else { panic!("{activity:?}") };
     assert!(series.complete, "{series:?}");
     by_minute(series)
 }
@@ -110,9 +114,9 @@ pub(crate) async fn a_group_that_is_not_there_is_unknown_and_holds_up_no_other(b
     let activity = read(bench, &groups, morning(), morning() + minutes(30)).await;
     assert_eq!(activity.len(), groups.len(), "an answer for each");
     for missing in [groups[0], groups[2]] {
-        assert_eq!(activity[missing], Err(Unread::Failed), "{missing}");
+        assert_eq!(activity[&key(missing)], Err(Unread::Failed), "{missing}");
     }
-    assert_eq!(activity[FRONT].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 1.0)])));
+    assert_eq!(activity[&key(FRONT)].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 1.0)])));
 }
 
 pub(crate) async fn logs_of_one_call_are_told_apart_by_their_group(bench: &mut impl Bench) {
@@ -121,9 +125,22 @@ pub(crate) async fn logs_of_one_call_are_told_apart_by_their_group(bench: &mut i
     bench.log(FRONT, morning() + minutes(1), CALL).await;
     bench.log(BACK, morning() + minutes(2), PROBE).await;
     let activity = read(bench, &[FRONT, BACK], morning(), morning() + minutes(30)).await;
-    assert_eq!(activity[FRONT].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 1.0)])));
-    assert_eq!(activity[BACK].as_ref().map(by_minute), Ok(BTreeMap::from([(2, 0.0)])));
+    assert_eq!(activity[&key(FRONT)].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 1.0)])));
+    assert_eq!(activity[&key(BACK)].as_ref().map(by_minute), Ok(BTreeMap::from([(2, 0.0)])));
     assert_eq!(read(bench, &[], morning(), morning() + minutes(30)).await, LogActivity::new(), "no group, no answer");
+}
+
+pub(crate) async fn two_pools_count_their_own_lines_of_one_log(bench: &mut impl Bench) {
+    open_front(bench).await;
+    bench.log(FRONT, morning() + minutes(1), CALL).await;
+    let none_of_it = FilterSpec { paths: vec!["/batch/".to_owned()], ..FilterSpec::default() };
+    let batch = PoolName::new("batch").expect("a pool");
+    let other = LogSource { pool: batch, filter: Filter::new(none_of_it).expect("a filter"), ..source(FRONT) };
+    let sources = vec![source(FRONT), other.clone()];
+    let call = Call::ReadLogs { sources, from: morning(), to: morning() + minutes(30) };
+    let activity = take_logs(Some(bench.answer(&call).await)).expect("an answer");
+    assert_eq!(activity[&key(FRONT)].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 1.0)])));
+    assert_eq!(activity[&other.key()].as_ref().map(by_minute), Ok(BTreeMap::from([(1, 0.0)])));
 }
 
 pub(crate) async fn every_page_is_read_also_after_an_empty_one(bench: &mut impl Bench) {
@@ -145,7 +162,7 @@ pub(crate) async fn a_log_that_cannot_be_read_is_unknown_and_the_next_is_read(be
     bench.log(FRONT, morning() + minutes(1), CALL).await;
     bench.fail("logs", Trouble::Refused("AccessDeniedException"), 1).await;
     let refused = read(bench, &[FRONT], morning(), morning() + minutes(30)).await;
-    assert_eq!(refused[FRONT], Err(Unread::Failed));
+    assert_eq!(refused[&key(FRONT)], Err(Unread::Failed));
     assert_eq!(front(bench, 0, 30).await, BTreeMap::from([(1, 1.0)]), "the trouble is over");
 }
 
@@ -157,7 +174,7 @@ pub(crate) async fn a_log_of_too_many_pages_is_use_and_no_proof_of_silence(bench
         bench.log(FRONT, morning() + seconds(second * 60), if second == 0 { CALL } else { PROBE }).await;
     }
     let activity = read(bench, &[FRONT], morning(), morning() + minutes(30)).await;
-    let Ok(series) = &activity[FRONT] else { panic!("{activity:?}") };
+    let Ok(series) = &activity[&key(FRONT)] else { panic!("{activity:?}") };
     assert!(!series.complete, "silence is not proved");
     let counted = by_minute(series);
     assert_eq!((counted.len(), counted[&0]), (20, 1.0), "what was read counts");
