@@ -129,7 +129,8 @@ fn picture(log: &DayLog, checks: Vec<Check>, from: DateTime<Utc>, to: DateTime<U
         at: call.at,
         seconds: call.connected.zip(call.ended).map_or(0.0, |(from, to)| seconds(to - from)),
         node: node_of(call.connected.is_some()),
-        waited_seconds: call.connected.map_or(90.0, |at| seconds(at - call.at)),
+        // Who is refused at once has not waited.
+        waited_seconds: call.connected.map_or(if call.refused { 0.0 } else { 90.0 }, |at| seconds(at - call.at)),
     };
     let money = |money: Money| report::MoneyRow {
         node_hours: money.hours(),
