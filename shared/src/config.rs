@@ -1,16 +1,19 @@
 //! The environment of the functions, read once. This is the only room that reads it. All faults are listed at once;
 //! nothing is guessed.
 
-use crate::access_log::{Filter, FilterSpec};
-use crate::decide::budget::{BudgetPolicy, Enforce};
-use crate::domain::{InstanceType, PoolName, Usd, UsdFault};
-use crate::observation::SignalKind;
+mod money;
+mod pools;
+#[cfg(test)]
+mod tests;
+
+use crate::access_log::Filter;
+use crate::decide::budget::BudgetPolicy;
+use crate::domain::PoolName;
 use crate::policy::Policy;
 use crate::prices::{AS_OF, Prices, regions};
-use crate::run::{LogSource, MetricRef, PoolPolicy, Signal};
+use crate::run::PoolPolicy;
 use chrono::TimeDelta;
 use chrono_tz::Tz;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -166,105 +169,6 @@ pub struct Pool {
     /// Whether calls in progress can be seen. `unobserved` has to be said in so many words: then a call longer than the idle
     /// time can be cut.
     pub calls_observed: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PoolSpec {
-    #[serde(default)]
-    requests: Vec<SignalSpec>,
-    #[serde(default)]
-    open: Vec<SignalSpec>,
-    #[serde(default)]
-    logs: Vec<LogSpec>,
-    #[serde(default)]
-    log_groups: BTreeSet<String>,
-    wake: Option<FilterSpec>,
-    calls: Option<String>,
-    #[serde(default)]
-    instance_types: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LogSpec {
-    group: String,
-    lines: FilterSpec,
-    alive: Option<MetricRef>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BudgetSpec {
-    amount: Number,
-    currency: Option<String>,
-    #[serde(default = "default_name")]
-    name: String,
-    #[serde(default = "default_actual")]
-    actual: Vec<u32>,
-    #[serde(default = "default_forecast")]
-    forecast: Vec<u32>,
-    #[serde(default = "default_enforce")]
-    enforce: Enforce,
-    #[serde(default)]
-    mail: Vec<String>,
-    #[serde(default)]
-    units: BTreeMap<String, Number>,
-}
-
-/// An amount, as a JSON number or as text.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Plain(serde_json::Number),
-    Text(String),
-}
-
-impl Number {
-    fn usd(&self) -> Result<Usd, UsdFault> {
-        match self {
-            Self::Plain(number) => Usd::parse(&number.to_string()),
-            Self::Text(text) => Usd::parse(text),
-        }
-    }
-}
-
-fn default_name() -> String {
-    "reveille".to_owned()
-}
-
-fn default_actual() -> Vec<u32> {
-    vec![50, 80, 100]
-}
-
-fn default_forecast() -> Vec<u32> {
-    vec![100]
-}
-
-fn default_enforce() -> Enforce {
-    Enforce::Alert
-}
-
-/// AWS takes five notifications a budget at least by one of its pages, ten by another: five are safe.
-const MOST_NOTICES: usize = 5;
-/// AWS takes ten mail addresses a notification.
-const MOST_MAIL: usize = 10;
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SignalSpec {
-    namespace: String,
-    metric: String,
-    #[serde(default)]
-    dimensions: BTreeMap<String, String>,
-    alive: Option<MetricRef>,
-}
-
-impl SignalSpec {
-    fn signal(self, kind: SignalKind) -> Signal {
-        let metric = MetricRef { namespace: self.namespace, metric: self.metric, dimensions: self.dimensions };
-        Signal { kind, metric, alive: self.alive }
-    }
 }
 
 /// Everything that is wrong with the configuration.
@@ -425,92 +329,6 @@ impl Read<'_> {
         })
     }
 
-    fn prices(&mut self) -> Prices {
-        let region = self.get(REGION).unwrap_or_default().to_owned();
-        let Some(text) = self.get(PRICES).map(str::to_owned) else { return Prices::new(region, BTreeMap::new()) };
-        let given: BTreeMap<String, Number> = serde_json::from_str(&text).unwrap_or_else(|error| {
-            self.fault(PRICES, error);
-            BTreeMap::new()
-        });
-        let mut own = BTreeMap::new();
-        for (item, price) in given {
-            if let Some(price) = self.price(PRICES, &item, &price) {
-                own.insert(item, price);
-            }
-        }
-        Prices::new(region, own)
-    }
-
-    /// A price of nothing would make every estimate zero and every alert silent.
-    fn price(&mut self, setting: &str, item: &str, price: &Number) -> Option<Usd> {
-        match price.usd() {
-            Ok(price) if price > Usd::ZERO => Some(price),
-            Ok(_) => {
-                self.fault(setting, format_args!("the price of {item} is zero"));
-                None
-            }
-            Err(fault) => {
-                self.fault(setting, format_args!("the price of {item}: {fault}"));
-                None
-            }
-        }
-    }
-
-    fn budget(&mut self) -> Option<BudgetPolicy> {
-        let text = self.get(BUDGET)?.to_owned();
-        let spec: BudgetSpec = match serde_json::from_str(&text) {
-            Ok(spec) => spec,
-            Err(error) => {
-                self.fault(BUDGET, error);
-                return None;
-            }
-        };
-        self.check_budget(&spec);
-        let amount = self.price(BUDGET, "amount", &spec.amount)?;
-        let mut units = Vec::new();
-        for (unit, price) in &spec.units {
-            units.extend(self.price(BUDGET, unit, price).map(|price| (unit.clone(), price)));
-        }
-        let BudgetSpec { name, actual, forecast, enforce, mail, .. } = spec;
-        Some(BudgetPolicy { name, amount, actual, forecast, enforce, mail, units })
-    }
-
-    fn check_budget(&mut self, spec: &BudgetSpec) {
-        match spec.currency.as_deref() {
-            Some("USD") => {}
-            None => self.fault(BUDGET, "`currency` is missing: say \"USD\", the only one AWS budgets in"),
-            Some(other) => self.fault(BUDGET, format_args!("`currency` {other:?}: AWS budgets in USD only")),
-        }
-        // AWS's own rule for names.
-        let fits = (1..=100).contains(&spec.name.len()) && !spec.name.contains([':', '\\']);
-        if !fits || spec.name.contains("/action/") {
-            self.fault(
-                BUDGET,
-                format_args!("`name` {:?} must have 1 to 100 characters, without ':' and '\\'", spec.name),
-            );
-        }
-        for (name, percents) in [("actual", &spec.actual), ("forecast", &spec.forecast)] {
-            if !percents.windows(2).all(|pair| pair[0] < pair[1]) {
-                self.fault(BUDGET, format_args!("`{name}` {percents:?} has to rise from one threshold to the next"));
-            }
-            if percents.iter().any(|percent| !(1..=1000).contains(percent)) {
-                self.fault(BUDGET, format_args!("`{name}` {percents:?} has to be percentages from 1 to 1000"));
-            }
-        }
-        if spec.actual.is_empty() {
-            self.fault(BUDGET, "`actual` has no threshold: nobody would ever be told");
-        } else if spec.enforce != Enforce::Alert && !spec.actual.contains(&100) {
-            self.fault(BUDGET, "`actual` has to hold 100 where `enforce` closes the gate at it");
-        }
-        if !spec.mail.is_empty() && spec.actual.len() + spec.forecast.len() > MOST_NOTICES {
-            self.fault(BUDGET, format_args!("with `mail` at most {MOST_NOTICES} thresholds in all: AWS takes no more"));
-        }
-        let wrong = spec.mail.iter().any(|mail| !mail.contains('@') || mail.contains(char::is_whitespace));
-        if wrong || spec.mail.len() > MOST_MAIL {
-            self.fault(BUDGET, format_args!("`mail` must be at most {MOST_MAIL} addresses"));
-        }
-    }
-
     fn clock_url(&mut self) -> Option<String> {
         let url = self.get(CLOCK)?.to_owned();
         // OS-only runtimes may not set the first; the second is where Lambda unpacks every zip.
@@ -525,198 +343,15 @@ impl Read<'_> {
         }
         Some(url)
     }
-
-    fn default_pool(&mut self, pools: &BTreeMap<PoolName, Pool>) -> Option<PoolName> {
-        let Some(text) = self.get(DEFAULT_POOL).map(str::to_owned) else {
-            return (pools.len() == 1).then(|| pools.keys().next().cloned()).flatten();
-        };
-        match PoolName::new(text) {
-            Ok(name) if pools.contains_key(&name) => Some(name),
-            Ok(name) => {
-                self.fault(DEFAULT_POOL, format_args!("{name} is not in {POOLS}"));
-                None
-            }
-            Err(fault) => {
-                self.fault(DEFAULT_POOL, fault);
-                None
-            }
-        }
-    }
-
-    fn pools(&mut self) -> BTreeMap<PoolName, Pool> {
-        let text = self.required(POOLS);
-        if text.is_empty() {
-            return BTreeMap::new();
-        }
-        let specs: BTreeMap<String, PoolSpec> = match serde_json::from_str(&text) {
-            Ok(specs) => specs,
-            Err(error) => {
-                self.fault(POOLS, error);
-                return BTreeMap::new();
-            }
-        };
-        if specs.is_empty() {
-            self.fault(POOLS, "names no pool");
-        }
-        let mut pools = BTreeMap::new();
-        for (name, spec) in specs {
-            match PoolName::new(name) {
-                Ok(name) => {
-                    let pool = self.pool(&name, spec);
-                    pools.insert(name, pool);
-                }
-                Err(fault) => self.fault(POOLS, fault),
-            }
-        }
-        self.refuse_shared_log_groups(&pools);
-        pools
-    }
-
-    fn pool(&mut self, name: &PoolName, spec: PoolSpec) -> Pool {
-        let at = format!("{POOLS}.{name}");
-        let calls_observed = !spec.open.is_empty();
-        if spec.requests.is_empty() && spec.open.is_empty() && spec.logs.is_empty() {
-            self.fault(
-                &at,
-                "needs at least one signal in `requests`, `open` or `logs`: nothing else tells that a node is idle",
-            );
-        }
-        match spec.calls.as_deref() {
-            None if calls_observed => {}
-            Some("unobserved") if !calls_observed => {}
-            Some("unobserved") => {
-                self.fault(&at, "`calls` is \"unobserved\" although `open` observes them: remove one")
-            }
-            None => self.fault(
-                &at,
-                "request counts cannot see a call in progress: add an `open` signal, or say \"calls\": \"unobserved\"",
-            ),
-            Some(other) => self.fault(&at, format_args!("`calls` may only be \"unobserved\", not {other:?}")),
-        }
-        if spec.log_groups.is_empty() != spec.wake.is_none() {
-            self.fault(&at, "`log_groups` and `wake` go together: which log, and which of its lines");
-        }
-        self.refuse_own_log_groups(&at, &spec.log_groups);
-        let wake = spec
-            .wake
-            .and_then(|filter| Filter::new(filter).map_err(|fault| self.fault(&format!("{at}.wake"), fault)).ok());
-        let requests = spec.requests.into_iter().map(|signal| signal.signal(SignalKind::Requests));
-        let open = spec.open.into_iter().map(|signal| signal.signal(SignalKind::Open));
-        let signals = requests.chain(open).collect();
-        let counted: BTreeSet<String> = spec.logs.iter().map(|log| log.group.clone()).collect();
-        self.refuse_own_log_groups(&at, &counted);
-        if counted.len() < spec.logs.len() {
-            self.fault(&at, "`logs` names a group twice");
-        }
-        let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, name, log)).collect();
-        let types = self.instance_types(&at, spec.instance_types);
-        let policy = PoolPolicy { signals, logs, types };
-        self.check_dimensions(&at, &policy.signals);
-        Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
-    }
-
-    fn log_source(&mut self, at: &str, pool: &PoolName, log: LogSpec) -> Option<LogSource> {
-        let LogSpec { group, lines, alive } = log;
-        match Filter::new(lines) {
-            Ok(filter) if !group.is_empty() => Some(LogSource { pool: pool.clone(), group, filter, alive }),
-            Ok(_) => {
-                self.fault(at, "`logs` names no `group`");
-                None
-            }
-            Err(fault) => {
-                self.fault(&format!("{at}.logs.{group}.lines"), fault);
-                None
-            }
-        }
-    }
-
-    fn instance_types(&mut self, at: &str, words: Vec<String>) -> Vec<InstanceType> {
-        let mut types = Vec::new();
-        for word in words {
-            match InstanceType::new(word) {
-                Ok(kind) if types.contains(&kind) => {
-                    self.fault(at, format_args!("`instance_types` names {kind} twice"))
-                }
-                // Family and size, as every type has.
-                Ok(kind)
-                    if kind
-                        .as_str()
-                        .split_once('.')
-                        .is_some_and(|(family, size)| !family.is_empty() && !size.is_empty()) =>
-                {
-                    types.push(kind);
-                }
-                Ok(kind) => self.fault(at, format_args!("`instance_types`: {kind} is not a type such as g6.xlarge")),
-                Err(fault) => self.fault(at, fault),
-            }
-        }
-        if types.iter().any(is_arm) && !types.iter().all(is_arm) {
-            self.fault(at, "`instance_types` mixes Arm and x86 types: a volume boots on one of them");
-        }
-        types
-    }
-
-    /// Field case 35: a function that is fed its own log feeds itself.
-    fn refuse_own_log_groups(&mut self, at: &str, groups: &BTreeSet<String>) {
-        let own = self.get("AWS_LAMBDA_LOG_GROUP_NAME").map(str::to_owned);
-        for group in groups.iter().filter(|group| Some(*group) == own.as_ref()) {
-            self.fault(at, format_args!("log group {group} is this function's own: it would feed itself"));
-        }
-    }
-
-    fn refuse_shared_log_groups(&mut self, pools: &BTreeMap<PoolName, Pool>) {
-        let mut seen = BTreeMap::new();
-        for (name, group) in
-            pools.iter().flat_map(|(name, pool)| pool.log_groups.iter().map(move |group| (name, group)))
-        {
-            if let Some(other) = seen.insert(group.clone(), name.clone()) {
-                self.fault(
-                    POOLS,
-                    format_args!("log group {group} is in pools {other} and {name}: which one does it wake?"),
-                );
-            }
-        }
-    }
-
-    /// Field case 19: a load balancer's dimension is `app/NAME/HASH`; anything else gives an empty, valid answer.
-    fn check_dimensions(&mut self, at: &str, signals: &[Signal]) {
-        let metrics = signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
-        let wrong: BTreeSet<String> = metrics
-            .filter(|metric| metric.namespace == "AWS/ApplicationELB")
-            .filter_map(|metric| metric.dimensions.get("LoadBalancer"))
-            .filter(|value| !(value.starts_with("app/") && value.matches('/').count() == 2))
-            .cloned()
-            .collect();
-        for value in wrong {
-            self.fault(
-                at,
-                format_args!(
-                    "dimension LoadBalancer {value:?} must be app/NAME/HASH, the end of the load balancer's ARN"
-                ),
-            );
-        }
-    }
-}
-
-/// Graviton families have a `g` behind their generation: `g5g`, `m7gd`.
-fn is_arm(kind: &InstanceType) -> bool {
-    let family = kind.as_str().split('.').next().unwrap_or_default();
-    let behind =
-        family.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start_matches(|c: char| c.is_ascii_digit());
-    behind.contains('g')
 }
 
 /// The configuration reference, as it stands in `docs/configuration.md`.
 pub fn reference() -> String {
-    let mut page = String::from(include_str!("config_head.md"));
+    let mut page = String::from(include_str!("config/head.md"));
     for setting in SETTINGS {
         let default = setting.default.map_or("has to be set".to_owned(), |value| format!("`{value}`"));
         // Writing to a String cannot fail.
         let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.range, default, setting.doc);
     }
-    page + include_str!("config_pools.md")
+    page + include_str!("config/tail.md")
 }
-
-#[cfg(test)]
-#[path = "config_tests.rs"]
-mod tests;

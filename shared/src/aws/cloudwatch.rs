@@ -6,6 +6,9 @@ use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
 use crate::run::{Activity, MetricRef, Samples};
 use aws_sdk_cloudwatch::Client;
+use aws_sdk_cloudwatch::config::http::HttpResponse;
+use aws_sdk_cloudwatch::error::SdkError;
+use aws_sdk_cloudwatch::operation::get_metric_data::GetMetricDataError;
 use aws_sdk_cloudwatch::primitives::DateTime;
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat, StatusCode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +26,8 @@ pub(super) async fn activity(
     let all: Vec<(&MetricRef, &SignalKind)> = metrics.iter().collect();
     let mut read = Activity::new();
     for chunk in all.chunks(MOST_QUERIES) {
-        let mut found = BTreeMap::new();
         let queries = chunk.iter().enumerate().map(|(n, (metric, kind))| query(n, metric, **kind)).collect();
-        let mut pages = client
-            .get_metric_data()
-            .set_metric_data_queries(Some(queries))
-            .start_time(DateTime::from_secs(from.timestamp()))
-            .end_time(DateTime::from_secs(to.timestamp()))
-            .into_paginator()
-            .send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| call_error("read activity", &error))?;
-            page.metric_data_results().iter().for_each(|result| add(&mut found, result));
-        }
+        let mut found = series(client, queries, from, to).await.map_err(|error| call_error("read activity", &error))?;
         // A query the service did not answer is Unknown, not empty.
         let series = |n: usize| found.remove(&format!("q{n}")).unwrap_or(Err(Unread::Failed));
         read.extend(chunk.iter().map(|(metric, _)| (*metric).clone()).zip((0..chunk.len()).map(series)));
@@ -55,18 +47,8 @@ pub(super) async fn samples(
     let mut read = Samples::new();
     for chunk in all.chunks(MOST_QUERIES) {
         let queries = chunk.iter().enumerate().map(|(n, node)| samples_query(n, node)).collect();
-        let mut found = BTreeMap::new();
-        let mut pages = client
-            .get_metric_data()
-            .set_metric_data_queries(Some(queries))
-            .start_time(DateTime::from_secs(from.timestamp()))
-            .end_time(DateTime::from_secs(to.timestamp()))
-            .into_paginator()
-            .send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| call_error("read status-check samples", &error))?;
-            page.metric_data_results().iter().for_each(|result| add(&mut found, result));
-        }
+        let found = series(client, queries, from, to).await;
+        let mut found = found.map_err(|error| call_error("read status-check samples", &error))?;
         for (n, node) in chunk.iter().enumerate() {
             // What is missing is too little: the launches know it better.
             if let Some(Ok(series)) = found.remove(&format!("q{n}")) {
@@ -75,6 +57,27 @@ pub(super) async fn samples(
         }
     }
     Ok(read)
+}
+
+/// The answers to some queries, by their ids, all pages of them.
+async fn series(
+    client: &Client,
+    queries: Vec<MetricDataQuery>,
+    from: Instant,
+    to: Instant,
+) -> Result<BTreeMap<String, Result<Series, Unread>>, SdkError<GetMetricDataError, HttpResponse>> {
+    let mut pages = client
+        .get_metric_data()
+        .set_metric_data_queries(Some(queries))
+        .start_time(DateTime::from_secs(from.timestamp()))
+        .end_time(DateTime::from_secs(to.timestamp()))
+        .into_paginator()
+        .send();
+    let mut found = BTreeMap::new();
+    while let Some(page) = pages.next().await {
+        page?.metric_data_results().iter().for_each(|result| add(&mut found, result));
+    }
+    Ok(found)
 }
 
 fn samples_query(n: usize, node: &NodeId) -> MetricDataQuery {

@@ -3,11 +3,11 @@
 use super::{Aws, Clock, ClockFault};
 use crate::config::{Config, ConfigFaults};
 use crate::domain::{Instant, RunId};
-use crate::run::{Context, Outcome};
+use crate::run::{Context, Outcome, Run};
 use crate::telemetry;
 use chrono::TimeDelta;
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
 /// A function's standing parts, made once a cold start.
 #[derive(Debug, Clone)]
@@ -43,6 +43,29 @@ impl Controller {
             pools: self.config.pool_policies(),
             prices: self.config.prices.clone(),
         })
+    }
+
+    /// Drives one scheduled run to its end and writes its lines to the log.
+    ///
+    /// # Errors
+    /// The run could not do its job, something could not be written, or nobody could be told: the failure has to show in the
+    /// function's error metric. What could be done was.
+    pub async fn scheduled<R: Run>(
+        &self,
+        function: &str,
+        request_id: &str,
+        deadline_ms: u64,
+        run: impl FnOnce(Context) -> R,
+    ) -> Result<Outcome, Box<dyn std::error::Error + Send + Sync>> {
+        let started = Moment::now();
+        let context = self.context(request_id, deadline_ms).await?;
+        let now = context.now;
+        let outcome = self.aws.drive(&mut run(context)).await;
+        self.log(function, now, &outcome, started.elapsed());
+        match outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(outcome),
+        }
     }
 
     /// Writes the lines of one run to the log.

@@ -1,8 +1,10 @@
 //! Every hour: keeps the AWS budget and its notifications, estimates the month's cost, tells of thresholds, and closes and
 //! opens the gate. AWS's own figures lag by hours; the estimate decides and AWS's figure confirms (field case 38).
 
+mod text;
+
 use super::act::Acts;
-use super::alert::{About, Alert, BudgetText, Whom, hours, shown};
+use super::alert::{About, Alert, Whom};
 use super::call::{
     Answer, BudgetNote, BudgetSeen, Call, History, Notice, take_budget, take_budget_note, take_disks, take_history,
     take_ledger, take_nodes,
@@ -11,8 +13,8 @@ use super::outcome::Decided;
 use super::uptime::of_node;
 use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
-use crate::decide::budget::{Basis, BudgetPolicy, Crossed, Enforce, Figures, GateAction, crossed, gate};
-use crate::domain::{Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
+use crate::decide::budget::{Basis, BudgetPolicy, Figures, GateAction, crossed, gate};
+use crate::domain::{Disk, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
 use crate::error::CallError;
 use crate::spend::{Fleet, Month, NodeCosts, Spend, forecast, history_from, hourly, spend};
 use chrono::TimeDelta;
@@ -308,89 +310,6 @@ impl BudgetRun {
         }
     }
 
-    fn threshold(&self, threshold: Crossed, account: &Account, fleet: &Fleet) -> BudgetText {
-        let Crossed { basis, percent } = threshold;
-        let (amount, month) = (self.budget.amount, account.month.name());
-        let (word, figure) = match basis {
-            Basis::Actual => ("spent", account.figures.actual),
-            Basis::Forecast => ("forecast", account.figures.forecast.unwrap_or_default()),
-        };
-        let threshold = format!("{} {percent} %", if basis == Basis::Actual { "actual" } else { "forecast" });
-        BudgetText {
-            occasion: format!("{}#{month}#{}#{word}{percent}", self.budget.name, amount.plain()),
-            subject: format!("{percent} % of the {month} budget of USD {amount} {word}").replace('$', ""),
-            what: format!(
-                "{percent} % of the budget {} is {word}: USD {} of {}",
-                self.budget.name,
-                cents(figure),
-                cents(amount)
-            ),
-            since: account.month.from,
-            hourly: account.hourly,
-            done: self.done(basis, percent),
-            todo:
-                "see which node runs and why (the newest `decided` line names the reason); stop it, or raise the amount"
-                    .to_owned(),
-            left: self.left(account, fleet),
-            threshold,
-            month,
-        }
-    }
-
-    fn done(&self, basis: Basis, percent: u32) -> String {
-        match (self.budget.enforce, basis == Basis::Actual && percent >= 100) {
-            (Enforce::Alert, _) | (_, false) => "nothing: this only tells".to_owned(),
-            (Enforce::Gate, true) => "the gate is to be closed; a message of its own says when it is".to_owned(),
-            (Enforce::Stop, true) => {
-                "the gate is to be closed and running nodes drained; a message of its own says when it is".to_owned()
-            }
-        }
-    }
-
-    /// What is spent and what is left, in money, node hours and the operator's own units.
-    fn left(&self, account: &Account, fleet: &Fleet) -> String {
-        let (spend, zone) = (&account.spend, self.ctx.policy.zone);
-        let left = (self.budget.amount - account.figures.actual).max(Usd::ZERO);
-        let mut text = format!(
-            "Spent: USD {} by Reveille's own estimate since {} (compute {} for {}, disks {}, addresses {})\n",
-            cents(spend.total()),
-            shown(account.month.from, zone),
-            spend.compute,
-            hours(spend.seconds),
-            spend.disk,
-            spend.address
-        );
-        let aws = account.seen.as_ref().and_then(|seen| seen.actual);
-        text += &aws.map_or_else(
-            || "AWS:   has no figure yet; it lags by 8 to 12 hours\n".to_owned(),
-            |aws| format!("AWS:   shows USD {} so far; it lags by 8 to 12 hours\n", cents(aws)),
-        );
-        if let Some(forecast) = account.own_forecast {
-            text += &format!("Month: USD {} at its end if it goes on as in the last days\n", cents(forecast));
-        }
-        text += &format!("Left:  USD {}{}\n", cents(left), self.left_in_units(left, fleet));
-        if !spend.unpriced.is_empty() {
-            let names: Vec<&str> = spend.unpriced.iter().map(String::as_str).collect();
-            text += &format!("Note:  without a price, so not in the estimate: {}\n", names.join(", "));
-        }
-        text
-    }
-
-    fn left_in_units(&self, left: Usd, fleet: &Fleet) -> String {
-        let mut parts = Vec::new();
-        let kinds: BTreeSet<&InstanceType> =
-            fleet.values().filter_map(|node| node.seen.as_ref()?.instance_type.as_ref()).collect();
-        for kind in kinds {
-            let Some(price) = self.ctx.prices.hour(kind) else { continue };
-            let minutes = left.pays_for(price.times(1, 60)).unwrap_or(0);
-            parts.push(format!("about {} of {kind}", hours(minutes * 60)));
-        }
-        for (unit, price) in &self.budget.units {
-            parts.extend(left.pays_for(*price).map(|count| format!("{count} {unit} at USD {}", price.plain())));
-        }
-        if parts.is_empty() { String::new() } else { format!(", that is {}", parts.join(", or ")) }
-    }
-
     fn tell_unpriced(&mut self, account: &Account) {
         for item in &account.spend.unpriced {
             let what =
@@ -517,11 +436,6 @@ fn take_in_what_ec2_shows(node: &mut NodeCosts, now: Instant) {
     if !node.launches.iter().any(|launch| launch.launched_at == present.launched_at) {
         node.launches.push(present);
     }
-}
-
-/// To the cent, for people.
-fn cents(amount: Usd) -> String {
-    amount.to_string().replace('$', "")
 }
 
 /// AWS's own notifications, to mail only: the second line. None without an address, since AWS refuses one nobody gets.

@@ -1,6 +1,7 @@
 //! Tests of the configuration.
 
 use super::*;
+use crate::decide::budget::Enforce;
 
 fn vars(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let pools = r#"{"voice": {"requests": [{"namespace": "N", "metric": "M"}], "calls": "unobserved"}}"#;

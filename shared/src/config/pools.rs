@@ -1,0 +1,232 @@
+//! The pools: their signals and logs, which lines wake them, and as which types their nodes may start.
+
+use super::{DEFAULT_POOL, POOLS, Pool, Read};
+use crate::access_log::{Filter, FilterSpec};
+use crate::domain::{InstanceType, PoolName};
+use crate::observation::SignalKind;
+use crate::run::{LogSource, MetricRef, PoolPolicy, Signal};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PoolSpec {
+    #[serde(default)]
+    requests: Vec<SignalSpec>,
+    #[serde(default)]
+    open: Vec<SignalSpec>,
+    #[serde(default)]
+    logs: Vec<LogSpec>,
+    #[serde(default)]
+    log_groups: BTreeSet<String>,
+    wake: Option<FilterSpec>,
+    calls: Option<String>,
+    #[serde(default)]
+    instance_types: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogSpec {
+    group: String,
+    lines: FilterSpec,
+    alive: Option<MetricRef>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignalSpec {
+    namespace: String,
+    metric: String,
+    #[serde(default)]
+    dimensions: BTreeMap<String, String>,
+    alive: Option<MetricRef>,
+}
+
+impl SignalSpec {
+    fn signal(self, kind: SignalKind) -> Signal {
+        let metric = MetricRef { namespace: self.namespace, metric: self.metric, dimensions: self.dimensions };
+        Signal { kind, metric, alive: self.alive }
+    }
+}
+
+impl Read<'_> {
+    pub(super) fn default_pool(&mut self, pools: &BTreeMap<PoolName, Pool>) -> Option<PoolName> {
+        let Some(text) = self.get(DEFAULT_POOL).map(str::to_owned) else {
+            return (pools.len() == 1).then(|| pools.keys().next().cloned()).flatten();
+        };
+        match PoolName::new(text) {
+            Ok(name) if pools.contains_key(&name) => Some(name),
+            Ok(name) => {
+                self.fault(DEFAULT_POOL, format_args!("{name} is not in {POOLS}"));
+                None
+            }
+            Err(fault) => {
+                self.fault(DEFAULT_POOL, fault);
+                None
+            }
+        }
+    }
+
+    pub(super) fn pools(&mut self) -> BTreeMap<PoolName, Pool> {
+        let text = self.required(POOLS);
+        if text.is_empty() {
+            return BTreeMap::new();
+        }
+        let specs: BTreeMap<String, PoolSpec> = match serde_json::from_str(&text) {
+            Ok(specs) => specs,
+            Err(error) => {
+                self.fault(POOLS, error);
+                return BTreeMap::new();
+            }
+        };
+        if specs.is_empty() {
+            self.fault(POOLS, "names no pool");
+        }
+        let mut pools = BTreeMap::new();
+        for (name, spec) in specs {
+            match PoolName::new(name) {
+                Ok(name) => {
+                    let pool = self.pool(&name, spec);
+                    pools.insert(name, pool);
+                }
+                Err(fault) => self.fault(POOLS, fault),
+            }
+        }
+        self.refuse_shared_log_groups(&pools);
+        pools
+    }
+
+    fn pool(&mut self, name: &PoolName, spec: PoolSpec) -> Pool {
+        let at = format!("{POOLS}.{name}");
+        let calls_observed = !spec.open.is_empty();
+        if spec.requests.is_empty() && spec.open.is_empty() && spec.logs.is_empty() {
+            self.fault(
+                &at,
+                "needs at least one signal in `requests`, `open` or `logs`: nothing else tells that a node is idle",
+            );
+        }
+        match spec.calls.as_deref() {
+            None if calls_observed => {}
+            Some("unobserved") if !calls_observed => {}
+            Some("unobserved") => {
+                self.fault(&at, "`calls` is \"unobserved\" although `open` observes them: remove one")
+            }
+            None => self.fault(
+                &at,
+                "request counts cannot see a call in progress: add an `open` signal, or say \"calls\": \"unobserved\"",
+            ),
+            Some(other) => self.fault(&at, format_args!("`calls` may only be \"unobserved\", not {other:?}")),
+        }
+        if spec.log_groups.is_empty() != spec.wake.is_none() {
+            self.fault(&at, "`log_groups` and `wake` go together: which log, and which of its lines");
+        }
+        self.refuse_own_log_groups(&at, &spec.log_groups);
+        let wake = spec
+            .wake
+            .and_then(|filter| Filter::new(filter).map_err(|fault| self.fault(&format!("{at}.wake"), fault)).ok());
+        let requests = spec.requests.into_iter().map(|signal| signal.signal(SignalKind::Requests));
+        let open = spec.open.into_iter().map(|signal| signal.signal(SignalKind::Open));
+        let signals = requests.chain(open).collect();
+        let counted: BTreeSet<String> = spec.logs.iter().map(|log| log.group.clone()).collect();
+        self.refuse_own_log_groups(&at, &counted);
+        if counted.len() < spec.logs.len() {
+            self.fault(&at, "`logs` names a group twice");
+        }
+        let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, name, log)).collect();
+        let types = self.instance_types(&at, spec.instance_types);
+        let policy = PoolPolicy { signals, logs, types };
+        self.check_dimensions(&at, &policy.signals);
+        Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
+    }
+
+    fn log_source(&mut self, at: &str, pool: &PoolName, log: LogSpec) -> Option<LogSource> {
+        let LogSpec { group, lines, alive } = log;
+        match Filter::new(lines) {
+            Ok(filter) if !group.is_empty() => Some(LogSource { pool: pool.clone(), group, filter, alive }),
+            Ok(_) => {
+                self.fault(at, "`logs` names no `group`");
+                None
+            }
+            Err(fault) => {
+                self.fault(&format!("{at}.logs.{group}.lines"), fault);
+                None
+            }
+        }
+    }
+
+    fn instance_types(&mut self, at: &str, words: Vec<String>) -> Vec<InstanceType> {
+        let mut types = Vec::new();
+        for word in words {
+            match InstanceType::new(word) {
+                Ok(kind) if types.contains(&kind) => {
+                    self.fault(at, format_args!("`instance_types` names {kind} twice"))
+                }
+                // Family and size, as every type has.
+                Ok(kind)
+                    if kind
+                        .as_str()
+                        .split_once('.')
+                        .is_some_and(|(family, size)| !family.is_empty() && !size.is_empty()) =>
+                {
+                    types.push(kind);
+                }
+                Ok(kind) => self.fault(at, format_args!("`instance_types`: {kind} is not a type such as g6.xlarge")),
+                Err(fault) => self.fault(at, fault),
+            }
+        }
+        if types.iter().any(is_arm) && !types.iter().all(is_arm) {
+            self.fault(at, "`instance_types` mixes Arm and x86 types: a volume boots on one of them");
+        }
+        types
+    }
+
+    /// Field case 35: a function that is fed its own log feeds itself.
+    fn refuse_own_log_groups(&mut self, at: &str, groups: &BTreeSet<String>) {
+        let own = self.get("AWS_LAMBDA_LOG_GROUP_NAME").map(str::to_owned);
+        for group in groups.iter().filter(|group| Some(*group) == own.as_ref()) {
+            self.fault(at, format_args!("log group {group} is this function's own: it would feed itself"));
+        }
+    }
+
+    fn refuse_shared_log_groups(&mut self, pools: &BTreeMap<PoolName, Pool>) {
+        let mut seen = BTreeMap::new();
+        for (name, group) in
+            pools.iter().flat_map(|(name, pool)| pool.log_groups.iter().map(move |group| (name, group)))
+        {
+            if let Some(other) = seen.insert(group.clone(), name.clone()) {
+                self.fault(
+                    POOLS,
+                    format_args!("log group {group} is in pools {other} and {name}: which one does it wake?"),
+                );
+            }
+        }
+    }
+
+    /// Field case 19: a load balancer's dimension is `app/NAME/HASH`; anything else gives an empty, valid answer.
+    fn check_dimensions(&mut self, at: &str, signals: &[Signal]) {
+        let metrics = signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
+        let wrong: BTreeSet<String> = metrics
+            .filter(|metric| metric.namespace == "AWS/ApplicationELB")
+            .filter_map(|metric| metric.dimensions.get("LoadBalancer"))
+            .filter(|value| !(value.starts_with("app/") && value.matches('/').count() == 2))
+            .cloned()
+            .collect();
+        for value in wrong {
+            self.fault(
+                at,
+                format_args!(
+                    "dimension LoadBalancer {value:?} must be app/NAME/HASH, the end of the load balancer's ARN"
+                ),
+            );
+        }
+    }
+}
+
+/// Graviton families have a `g` behind their generation: `g5g`, `m7gd`.
+fn is_arm(kind: &InstanceType) -> bool {
+    let family = kind.as_str().split('.').next().unwrap_or_default();
+    let behind =
+        family.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.contains('g')
+}
