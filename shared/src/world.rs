@@ -376,7 +376,13 @@ impl World {
                 Answer::BudgetNote(Ok(self.budget_notes.get(name).cloned().unwrap_or_default()))
             }
             Call::CreateBudget { budget, .. } => Answer::Recorded(self.create_budget(budget)),
-            Call::SetBudgetAmount { budget, .. } => Answer::Recorded(self.set_budget_amount(budget)),
+            Call::SetBudgetAmount { budget, note, .. } => {
+                let set = self.set_budget_amount(budget);
+                if set.is_ok() {
+                    self.budget_notes.insert(budget.name.clone(), note.clone());
+                }
+                Answer::Recorded(set)
+            }
             Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(&budget.name, notices)),
             Call::NoteBudget { name, note } => {
                 self.budget_notes.insert(name.clone(), note.clone());

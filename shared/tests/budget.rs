@@ -692,7 +692,7 @@ fn a_noisy_pool() -> World {
         lines: 7,
         prewarms: 0,
         at: at("09:00"),
-        line_at: Some(at("09:00")),
+        line_times: vec![at("09:00"); 7],
         launched_at: at("08:00"),
         until: at("24:00"),
     };

@@ -106,7 +106,7 @@ fn noise() -> World {
         lines: 7,
         prewarms: 1,
         at: at("09:00"),
-        line_at: Some(at("09:00")),
+        line_times: vec![at("09:00"); 7],
         launched_at: at("08:00"),
         until: at("24:00"),
     };

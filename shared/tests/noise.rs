@@ -303,7 +303,7 @@ fn case_20_the_noise_of_two_nodes_adds_up() {
             lines,
             prewarms: 0,
             at: at("09:00"),
-            line_at: Some(at("09:00")),
+            line_times: vec![at("09:00"); lines as usize],
             launched_at: at("08:00"),
             until: at("24:00"),
         };
@@ -324,7 +324,7 @@ fn case_20_a_line_from_before_the_count_was_full_is_still_met() {
         lines: 7,
         prewarms: 0,
         at: at("10:04"),
-        line_at: Some(at("10:04")),
+        line_times: vec![at("10:04"); 7],
         launched_at: at("08:00"),
         until: at("24:00"),
     };

@@ -14,10 +14,11 @@ pub(super) type Item = HashMap<String, AttributeValue>;
 pub(super) fn record(item: Item) -> PoolRecord {
     let mut record = PoolRecord::default();
     for (name, value) in item {
+        let gate = (name == "gate").then(|| value.clone());
         if !read(&mut record, &name, value) {
             // A gate that somebody wrote by hand, and that DynamoDB holds against every wake.
-            if name == "gate" {
-                record.gate = Some(unreadable_gate());
+            if let Some(gate) = gate {
+                record.gate = Some(gate_by_hand(&gate));
             }
             tracing::warn!(attribute = %name, "ledger attribute cannot be read");
             record.unread.push(name);
@@ -26,14 +27,17 @@ pub(super) fn record(item: Item) -> PoolRecord {
     record
 }
 
-fn unreadable_gate() -> Gate {
+/// What can be read of it: DynamoDB holds to its end, and to the budget's hand, whatever else is wrong.
+fn gate_by_hand(value: &AttributeValue) -> Gate {
+    let text = |name: &str| value.as_m().ok()?.get(name)?.as_s().ok();
+    let by_budget = text("by").is_some_and(|by| by == "budget");
     Gate {
-        by: GateKeeper::Person,
+        by: if by_budget { GateKeeper::Budget } else { GateKeeper::Person },
         since: Instant::UNIX_EPOCH,
         reason: "the gate in the ledger cannot be read: correct or remove the attribute `gate` of the pool's item"
             .to_owned(),
         amount: None,
-        until: None,
+        until: text("until").and_then(|until| until.parse().ok()),
         drain: false,
     }
 }

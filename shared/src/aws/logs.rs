@@ -24,10 +24,13 @@ const LONGEST: Duration = Duration::from_secs(8);
 /// Reads every group once, one after the other; each source counts its own lines. A group that cannot be read, or not in
 /// time, is Unknown and holds up no other.
 pub(super) async fn activity(client: &Client, sources: &[LogSource], from: Instant, to: Instant) -> LogActivity {
-    let deadline = Moment::now() + LONGEST;
+    let end = Moment::now() + LONGEST;
     let groups: BTreeSet<&str> = sources.iter().map(|source| source.group.as_str()).collect();
     let mut read = LogActivity::new();
-    for name in groups {
+    for (n, name) in groups.iter().copied().enumerate() {
+        // Its share of what is left, so that a busy group leaves the others theirs.
+        let left = end.saturating_duration_since(Moment::now());
+        let deadline = Moment::now() + left / u32::try_from(groups.len() - n).unwrap_or(1);
         let of_group: Vec<&LogSource> = sources.iter().filter(|source| source.group == name).collect();
         let mut found: BTreeMap<usize, Series> = BTreeMap::new();
         let ended = timeout_at(deadline, group(client, name, &of_group, &mut found, from, to)).await;

@@ -107,7 +107,10 @@ impl Aws {
             Call::Resize { node, to } => Answer::Resized(ec2::resize(&self.ec2, node, to).await),
             Call::ReadBudget { name } => Answer::Budget(self.read_budget(name).await),
             Call::CreateBudget { budget, pools } => Answer::Recorded(self.create_budget(budget, pools).await),
-            Call::SetBudgetAmount { budget, pools } => Answer::Recorded(self.set_budget_amount(budget, pools).await),
+            Call::SetBudgetAmount { budget, pools, note } => {
+                let set = self.set_budget_amount(budget, pools).await;
+                Answer::Recorded(if set.is_ok() { self.note_budget(&budget.name, note).await } else { set })
+            }
             Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(budget, notices).await),
             Call::ReadBudgetNote { name } => Answer::BudgetNote(self.read_budget_note(name).await),
             Call::NoteBudget { name, note } => Answer::Recorded(self.note_budget(name, note).await),

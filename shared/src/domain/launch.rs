@@ -88,7 +88,12 @@ pub fn merged<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> Vec<Launch>
     let mut sorted: Vec<Launch> = launches.into_iter().cloned().collect();
     // Seen to end says more than running, and running more than presumed to have ended.
     let rank = |launch: &Launch| if launch.presumed { 2 } else { u8::from(launch.ended_at.is_none()) };
-    sorted.sort_by_key(|launch| (launch.launched_at, rank(launch), launch.ended_at));
+    // Of two ends that were seen the earlier is true, of two that are presumed the later.
+    let end = |launch: &Launch| {
+        let at = launch.ended_at.map_or(0, |end| end.timestamp_millis());
+        if launch.presumed { -at } else { at }
+    };
+    sorted.sort_by_key(|launch| (launch.launched_at, rank(launch), end(launch)));
     sorted.dedup_by_key(|launch| launch.launched_at);
     let next: Vec<Option<Instant>> =
         sorted.iter().skip(1).map(|launch| Some(launch.launched_at)).chain([None]).collect();

@@ -57,14 +57,10 @@ impl PoolRecord {
     /// Whether a log line's wake at this instant came when the source had woken too often for nothing (field case 20).
     pub fn is_noise(&self, at: Instant) -> bool {
         let of_day = self.nodes.values().filter_map(|node| node.noise.as_ref()).filter(|noise| at < noise.until);
-        let mut counted: Vec<(Instant, u32)> = of_day.filter_map(|noise| Some((noise.line_at?, noise.lines))).collect();
+        let mut counted: Vec<Instant> = of_day.flat_map(|noise| noise.line_times.iter().copied()).collect();
         counted.sort_unstable();
         // From the instant on at which the count became full; later counts do not move it.
-        let full_at = counted.iter().scan(0_u32, |wasted, (at, lines)| {
-            *wasted = wasted.saturating_add(*lines);
-            Some((*at, *wasted))
-        });
-        full_at.into_iter().find(|(_, wasted)| *wasted > MOST_NOISE_WAKES).is_some_and(|(full, _)| at >= full)
+        counted.get(MOST_NOISE_WAKES as usize).is_some_and(|full_at| at >= *full_at)
     }
 }
 
@@ -102,9 +98,9 @@ pub struct Noise {
     pub prewarms: u32,
     /// When the newest was counted.
     pub at: Instant,
-    /// When the newest that was caused by a log line was counted.
+    /// When each that was caused by a log line was counted.
     #[serde(default)]
-    pub line_at: Option<Instant>,
+    pub line_times: Vec<Instant>,
     /// The launch that was counted last, so that none counts twice.
     pub launched_at: Instant,
     /// The end of the local day, which ends the count.

@@ -210,45 +210,54 @@ impl BudgetRun {
             (Ok(_), Err(error)) => return self.outcome.failed.push(error.clone()),
         };
         let (budget, pools): (_, BTreeSet<PoolName>) = (self.budget.clone(), self.ctx.pools.keys().cloned().collect());
-        let name = budget.name.clone();
         let Some(seen) = seen else {
-            self.note(name, note, Some((None, pools.clone())));
+            self.write_note(note, BudgetNote { shown: None, ..self.noted(note, pools.clone()) });
             return self.writes.push(Call::CreateBudget { budget, pools });
         };
         // One in another currency is somebody else's: told, and left.
         if seen.unit != "USD" {
-            return self.note(name, note, None);
+            return;
         }
         let same = Usd::parse(&seen.amount) == Ok(budget.amount);
         // Its amount was ours before, and the configuration has changed, or the pools that it counts have.
         let was_ours = note.amount.is_some_and(|amount| Usd::parse(&seen.amount) == Ok(amount));
-        let is_due = was_ours && (!same || (!note.pools.is_empty() && note.pools != pools));
-        if is_due {
-            self.writes.push(Call::SetBudgetAmount { budget: budget.clone(), pools: pools.clone() });
-        } else if !same {
+        let same_pools = note.pools.is_empty() || note.pools == pools;
+        if was_ours && !(same && same_pools) {
+            // An update clears AWS's figure; of other pools it says nothing.
+            let shown = if same_pools { self.shown(note, seen.actual) } else { None };
+            let note = BudgetNote { shown, ..self.noted(note, pools.clone()) };
+            self.writes.push(Call::SetBudgetAmount { budget: budget.clone(), pools, note });
+        } else if same {
+            // AWS has a figure of its own again.
+            let is_known = seen.actual.is_some_and(|actual| actual > Usd::ZERO);
+            let shown = if is_known { None } else { note.shown.clone() };
+            self.write_note(note, BudgetNote { shown, ..self.noted(note, pools) });
+        } else {
             self.tell_edited(seen);
         }
-        self.note(name, note, (same || is_due).then_some((seen.actual, pools)));
         let missing: BTreeSet<Notice> = notices(&budget).difference(&seen.notices).copied().collect();
         if !missing.is_empty() {
             self.writes.push(Call::CreateNotices { budget, notices: missing });
         }
     }
 
-    /// Writes down what is new: since when the guard is at work, the highest figure that AWS has shown in this month, and,
-    /// where the budget has it or is given it in this run, the amount.
-    fn note(&mut self, name: String, known: &BudgetNote, kept: Option<(Option<Usd>, BTreeSet<PoolName>)>) {
-        let mut note = known.clone();
-        note.since.get_or_insert(self.ctx.now);
-        if let Some((actual, pools)) = kept {
-            (note.amount, note.pools) = (Some(self.budget.amount), pools);
-            let month = Month::of(self.ctx.now);
-            let before = note.shown.as_ref().filter(|(of, _)| *of == month.name()).map(|(_, figure)| *figure);
-            let shown = actual.filter(|_| self.ctx.now - month.from >= AWS_LAG).max(before);
-            note.shown = shown.map(|figure| (month.name(), figure));
-        }
+    /// The note once the budget has the configured amount and counts these pools.
+    fn noted(&self, known: &BudgetNote, pools: BTreeSet<PoolName>) -> BudgetNote {
+        let since = known.since.or(Some(self.ctx.now));
+        BudgetNote { amount: Some(self.budget.amount), pools, since, ..known.clone() }
+    }
+
+    /// The highest figure of AWS's in this month, which an update is about to clear.
+    fn shown(&self, known: &BudgetNote, actual: Option<Usd>) -> Option<(String, Usd)> {
+        let month = Month::of(self.ctx.now);
+        let before = known.shown.as_ref().filter(|(of, _)| *of == month.name()).map(|(_, figure)| *figure);
+        let now = actual.filter(|_| self.ctx.now - month.from >= AWS_LAG);
+        now.max(before).map(|figure| (month.name(), figure))
+    }
+
+    fn write_note(&mut self, known: &BudgetNote, note: BudgetNote) {
         if note != *known {
-            self.writes.push(Call::NoteBudget { name, note });
+            self.writes.push(Call::NoteBudget { name: self.budget.name.clone(), note });
         }
     }
 

@@ -245,12 +245,14 @@ pub enum Call {
         /// The pools whose cost it counts.
         pools: BTreeSet<PoolName>,
     },
-    /// UpdateBudget: sets the amount, and clears AWS's calculated spend.
+    /// UpdateBudget: sets the amount and the pools, and clears AWS's calculated spend; then, and only then, notes it.
     SetBudgetAmount {
         /// As it is to be.
         budget: BudgetPolicy,
         /// The pools whose cost it counts.
         pools: BTreeSet<PoolName>,
+        /// What is noted once it is set.
+        note: BudgetNote,
     },
     /// CreateNotification, one by one.
     CreateNotices {

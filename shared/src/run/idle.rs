@@ -235,8 +235,9 @@ impl IdleRun {
         for (pool, looks) in looks {
             let mut launches = Launches::default();
             for look in looks.iter_mut() {
+                let before = self.records.get(pool).map(|record| record.node(&look.seen.id)).unwrap_or_default();
                 launches.note(look, Sight::Judged, &mut self.outcome);
-                if let Some(noise) = wasted(&self.ctx, look) {
+                if let Some(noise) = wasted(&self.ctx, &before, look) {
                     self.records
                         .entry(pool.clone())
                         .or_default()
@@ -376,12 +377,12 @@ impl IdleRun {
     /// EC2 cannot be read: every node the ledger knows is unknown. Where it knows none, as on the first day, a lasting
     /// refusal is told at once: nothing else would ever count it.
     fn count_every_node_as_unknown(&mut self, error: &CallError) {
-        if error.class.tells_at_once() && self.records.values().all(|record| record.nodes.is_empty()) {
+        let up = |node: &NodeRecord| node.launch.as_ref().is_none_or(|launch| launch.ended_at.is_none());
+        if error.class.tells_at_once() && !self.records.values().any(|record| record.nodes.values().any(up)) {
             self.tell_pools(error);
         }
         for (pool, record) in self.records.clone() {
             // A node whose launch is over is not running, seen or unseen.
-            let up = |node: &NodeRecord| node.launch.as_ref().is_none_or(|launch| launch.ended_at.is_none());
             for (id, node) in record.nodes.iter().filter(|(_, node)| up(node)) {
                 let kind = node.launch.as_ref().and_then(|launch| launch.instance_type.clone());
                 self.one_more_unknown(Whom::node(&pool, id, kind), &pool, id, node, Unread::Failed);
@@ -428,7 +429,8 @@ impl IdleRun {
             let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
             for target in std::iter::once(None).chain(named) {
                 let decision = wake::decide(&looks, record, target.as_ref(), &self.ctx.policy, self.ctx.now);
-                let is_enough = self.tried.len() >= MOST_TRIES;
+                let of_pool = |id: &NodeId| looks.iter().any(|look| look.seen.id == *id);
+                let is_enough = self.tried.iter().filter(|(id, _)| of_pool(id)).count() >= MOST_TRIES;
                 let untried =
                     wake::tried(&decision.action, &looks).filter(|one| !is_enough && !self.tried.contains(one));
                 next.extend(untried.map(|(node, _)| node));

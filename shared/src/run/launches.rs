@@ -6,8 +6,8 @@ use super::{Context, Outcome};
 use crate::decide::Look;
 use crate::decide::uptime::LocalDay;
 use crate::domain::{
-    Claim, ClaimKind, Instant, Launch, NodeId, NodeState, Noise, PoolName, PoolRecord, PublicAddress, UNSEEN,
-    WakeSource,
+    Claim, ClaimKind, Instant, Launch, NodeId, NodeRecord, NodeState, Noise, PoolName, PoolRecord, PublicAddress,
+    UNSEEN, WakeSource,
 };
 use chrono::TimeDelta;
 use std::collections::BTreeMap;
@@ -151,29 +151,33 @@ fn cause(look: &Look, launched_at: Instant) -> Option<WakeSource> {
     look.record.claim.as_ref().filter(ours).and_then(|claim| claim.source)
 }
 
-/// The count of launches for nothing after one more, if the newest launch is over, was ready, provably served nobody and is
-/// not counted yet. A start that fell back, or a node that never became ready, says nothing of its source.
-pub(super) fn wasted(ctx: &Context, look: &Look) -> Option<Noise> {
-    let launch =
-        look.record.launch.as_ref().filter(|launch| launch.ended_at.is_some() && launch.used == Some(false))?;
-    let source = launch.source?;
-    let was_ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == Some(launch.launched_at));
-    let counted = look.record.noise.as_ref().is_some_and(|noise| noise.launched_at >= launch.launched_at);
-    if counted || !was_ready {
-        return None;
-    }
+/// The count of launches for nothing after one more: the newest launch if it is over, or the one before it, which nobody may
+/// have seen end. It counts if it was ready, provably served nobody and is not counted yet; a start that fell back, or a node
+/// that never became ready, says nothing of its source. `before`: what the ledger had when the run began.
+pub(super) fn wasted(ctx: &Context, before: &NodeRecord, look: &Look) -> Option<Noise> {
+    let newest = look.record.launch.as_ref();
+    let replaced =
+        before.launch.as_ref().filter(|launch| newest.is_some_and(|newest| newest.launched_at > launch.launched_at));
+    let over = newest.filter(|launch| launch.ended_at.is_some());
+    let was_ready = |launch: &Launch| {
+        let facts = [before.ready.as_ref(), look.record.ready.as_ref()];
+        facts.into_iter().flatten().any(|ready| ready.launched_at == Some(launch.launched_at))
+    };
+    let earlier = look.record.noise.as_ref();
+    let is_new = |launch: &&Launch| earlier.is_none_or(|noise| noise.launched_at < launch.launched_at);
+    let counts = |launch: &&Launch| launch.used == Some(false) && launch.source.is_some() && was_ready(launch);
+    let launch = replaced.into_iter().chain(over).filter(is_new).find(counts)?;
     let day = LocalDay::of(ctx.policy.zone, ctx.now);
-    let today = look.record.noise.as_ref().filter(|noise| noise.until == day.to);
-    let (lines, prewarms) = today.map_or((0, 0), |noise| (noise.lines, noise.prewarms));
-    let by_line = u32::from(source.is_log());
-    Some(Noise {
-        lines: lines.saturating_add(by_line),
-        prewarms: prewarms.saturating_add(1 - by_line),
-        at: ctx.now,
-        line_at: if source.is_log() { Some(ctx.now) } else { today.and_then(|noise| noise.line_at) },
-        launched_at: launch.launched_at,
-        until: day.to,
-    })
+    let today = earlier.filter(|noise| noise.until == day.to);
+    let (mut line_times, mut prewarms) =
+        today.map_or((Vec::new(), 0), |noise| (noise.line_times.clone(), noise.prewarms));
+    if launch.source.is_some_and(WakeSource::is_log) {
+        line_times.push(ctx.now)
+    } else {
+        prewarms += 1
+    }
+    let lines = u32::try_from(line_times.len()).unwrap_or(u32::MAX);
+    Some(Noise { lines, prewarms, at: ctx.now, line_times, launched_at: launch.launched_at, until: day.to })
 }
 
 /// Launches for nothing today, by log lines and by pre-warms, over all nodes of the pool.

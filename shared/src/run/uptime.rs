@@ -11,10 +11,10 @@ use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
 use crate::decide::uptime::{LocalDay, Running, UptimeAction, UptimeDecision, decide};
 use crate::domain::{
-    AlertKey, Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, PublicAddress, running_seconds,
+    Instant, Launch, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, PublicAddress, running_seconds,
 };
 use crate::error::CallError;
-use chrono::Timelike as _;
+use chrono::{TimeDelta, Timelike as _};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,15 +41,12 @@ pub struct UptimeRun {
     outcome: Outcome,
     writes: Vec<Call>,
     alerts: Vec<Alert>,
-    /// Writes that wait until the message of their key is out.
-    deferred: Vec<(AlertKey, Call)>,
 }
 
 impl UptimeRun {
     /// A run that is ready for its first `next`.
     pub fn new(ctx: Context) -> Self {
-        let (writes, alerts, deferred) = (Vec::new(), Vec::new(), Vec::new());
-        Self { ctx, stage: Stage::Start, outcome: Outcome::default(), writes, alerts, deferred }
+        Self { ctx, stage: Stage::Start, outcome: Outcome::default(), writes: Vec::new(), alerts: Vec::new() }
     }
 }
 
@@ -119,8 +116,7 @@ impl UptimeRun {
         if records.is_err() && self.ctx.now.minute() >= SCHEDULE_MINUTES {
             alerts.clear();
         }
-        let acts =
-            Acts::new(&self.ctx, known, Vec::new(), writes, alerts).with_deferred(std::mem::take(&mut self.deferred));
+        let acts = Acts::new(&self.ctx, known, Vec::new(), writes, alerts);
         self.acted(acts, Vec::new())
     }
 
@@ -155,26 +151,23 @@ impl UptimeRun {
         for (pool, record) in known.iter() {
             let is_here = |id: &NodeId| listed.iter().any(|seen| seen.id == *id && seen.pool == *pool);
             for (id, launch) in open_launches(record).filter(|(id, _)| !is_here(id)) {
-                let mut lost = Launches::default();
-                lost.note_lost(id, launch, self.ctx.now);
-                // A node that moved to another pool goes on there.
-                let moved = listed.iter().any(|seen| seen.id == *id);
-                match lost.call(pool) {
-                    Some(call) if moved => self.writes.push(call),
-                    Some(call) => self.tell_vanished(pool, id, launch, call),
-                    None => {}
-                }
+                launches.entry(pool.clone()).or_default().note_lost(id, launch, self.ctx.now);
             }
+            self.tell_vanished(pool, record, listed);
         }
         self.writes.extend(super::launches::calls(launches));
     }
 
-    /// The launch is taken to have ended once people know of it.
-    fn tell_vanished(&mut self, pool: &PoolName, id: &NodeId, launch: &Launch, ended: Call) {
-        let whom = Whom::node(pool, id, launch.instance_type.clone());
-        let alert = About::new(&self.ctx, whom).vanished(launch.launched_at);
-        self.deferred.push((alert.key.clone(), ended));
-        self.alerts.push(alert);
+    /// At every run of a day, until one gets it out. A node that moved to another pool goes on there.
+    fn tell_vanished(&mut self, pool: &PoolName, record: &PoolRecord, listed: &[NodeSeen]) {
+        for (id, launch) in record.nodes.iter().filter_map(|(id, node)| Some((id, node.launch.as_ref()?))) {
+            let unseen = launch.ended_at.is_none() || launch.presumed;
+            let lately = self.ctx.now - launch.seen_at < TimeDelta::days(1);
+            if unseen && lately && listed.iter().all(|seen| seen.id != *id) {
+                let whom = Whom::node(pool, id, launch.instance_type.clone());
+                self.alerts.push(About::new(&self.ctx, whom).vanished(launch.launched_at, launch.seen_at));
+            }
+        }
     }
 
     fn judge(

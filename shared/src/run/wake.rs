@@ -400,8 +400,14 @@ impl WakeRun {
     fn answer(&self, pool: &PoolName, looks: &[Look], decision: &WakeDecision) -> PoolAnswer {
         let asks_only = matches!(self.cause, Cause::Status(_));
         let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
-        let is_refused = |fault: &Fault| fault.kind == FaultKind::Start && !matches!(fault.class, ErrorClass::Conflict);
-        let was_refused = looks.iter().filter_map(|look| look.record.fault.as_ref()).any(is_refused);
+        let start_fault = |look: &Look| look.record.fault.clone().filter(|fault| fault.kind == FaultKind::Start);
+        let is_refused = |fault: Fault| fault.class != ErrorClass::Conflict;
+        // The node spoken of says it itself; where it was not tried for want of time, those that were say it.
+        let tried = |look: &&Look| self.tried.iter().any(|(id, _)| *id == look.seen.id);
+        let was_refused = match look.and_then(start_fault) {
+            Some(fault) => is_refused(fault),
+            None => looks.iter().filter(tried).filter_map(start_fault).any(is_refused),
+        };
         let reason = match decision.action {
             WakeAction::Nothing => decision.reason,
             WakeAction::Start(_) | WakeAction::StartAs(..) if asks_only => decision.reason,

@@ -156,10 +156,10 @@ impl About<'_> {
     }
 
     /// A node that was seen running and is no longer listed.
-    pub(in crate::run) fn vanished(&self, launched_at: Instant) -> Alert {
+    pub(in crate::run) fn vanished(&self, launched_at: Instant, seen_at: Instant) -> Alert {
         self.alert(Text {
             kind: AlertKind::Misconfigured,
-            occasion: format!("vanished#{launched_at}"),
+            occasion: format!("vanished#{launched_at}#{seen_at}"),
             subject: "a running node is no longer listed",
             what: "the node was seen running and is no longer listed: it was terminated, or its tag reveille:pool was removed".to_owned(),
             since: Some(launched_at),

@@ -92,7 +92,10 @@ pub(crate) async fn a_new_amount_clears_the_figures_and_keeps_the_notices(bench:
     create(bench, month()).await;
     bench.set_figures("reveille", "18.25", Some("31.5")).await;
     let raised = BudgetPolicy { amount: usd("40"), actual: vec![10], forecast: Vec::new(), ..month() };
-    write(bench, Call::SetBudgetAmount { budget: raised, pools: pools() }).await.expect("a new amount");
+    let note = BudgetNote { amount: Some(usd("40")), ..BudgetNote::default() };
+    let call = Call::SetBudgetAmount { budget: raised, pools: pools(), note: note.clone() };
+    write(bench, call).await.expect("a new amount");
+    assert_eq!(noted(bench, "reveille").await, note, "noted once it is set");
     let seen = shown(bench).await;
     assert_eq!((seen.amount.as_str(), seen.unit.as_str()), ("40.00", "USD"));
     assert!(is_nothing(seen.actual) && seen.forecast.is_none(), "{seen:?}");
@@ -115,7 +118,7 @@ pub(crate) async fn missing_notices_are_made_and_those_that_are_there_are_as_goo
 
 pub(crate) async fn a_budget_that_is_gone_takes_neither_amount_nor_notices(bench: &mut impl Bench) {
     let rows = [
-        ("an amount", Call::SetBudgetAmount { budget: month(), pools: pools() }),
+        ("an amount", Call::SetBudgetAmount { budget: month(), pools: pools(), note: BudgetNote::default() }),
         ("notices", Call::CreateNotices { budget: month(), notices: notices(&month()) }),
     ];
     for (name, call) in rows {

@@ -126,7 +126,7 @@ fn every_call() -> Vec<Call> {
         Call::Resize { node: node.clone(), to: kind("g5.xlarge") },
         Call::ReadBudget { name: name.clone() },
         Call::CreateBudget { budget: budget.clone(), pools: pools.clone() },
-        Call::SetBudgetAmount { budget: budget.clone(), pools },
+        Call::SetBudgetAmount { budget: budget.clone(), pools, note: note.clone() },
         Call::CreateNotices { notices: notices(&budget), budget },
         Call::ReadBudgetNote { name: name.clone() },
         Call::NoteBudget { name, note },

@@ -206,7 +206,7 @@ fn facts() -> Vec<Fact> {
             lines: 7,
             prewarms: 1,
             at: morning() + minutes(20),
-            line_at: Some(morning() + minutes(19)),
+            line_times: vec![morning() + minutes(19); 7],
             launched_at: morning(),
             until: morning() + minutes(900),
         })),
