@@ -1,4 +1,5 @@
-//! The built functions on the local AWS: events, answers, field cases, counted calls.
+//! The built functions on the local AWS: the files of `events/wake` and `events/idle-check`, answers, field cases, counted
+//! calls.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 

@@ -1,4 +1,5 @@
-//! The built uptime alarm and budget guard on the local AWS, and what the gate does to the wake function.
+//! The built uptime alarm and budget guard on the local AWS, with the files of `events/uptime-alarm` and
+//! `events/budget-guard`, and what the gate does to the wake function.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
