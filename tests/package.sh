@@ -9,10 +9,13 @@ if [ ! -d "$tool/cargo_lambda" ]; then
 fi
 lambda=$(find "$tool" -type f -name cargo-lambda -perm -u+x | head -1)
 [ -n "$lambda" ] || { echo "package: cargo-lambda holds no program" >&2; exit 1; }
-"$lambda" lambda build --release --compiler cargo --output-format zip -p reveille-wake -p reveille-idle-check
+functions="wake idle-check uptime-alarm budget-guard"
+set --
+for name in $functions; do set -- "$@" -p "reveille-$name"; done
+"$lambda" lambda build --release --compiler cargo --output-format zip "$@"
 ls -l target/lambda/*/bootstrap.zip
 # provided.al2023 has glibc 2.34: a newer symbol would fail there at start.
-for name in wake idle-check; do
+for name in $functions; do
     python3 -m zipfile -e "target/lambda/$name/bootstrap.zip" "target/lambda/$name"
     newest=$(grep -aoE 'GLIBC_2\.[0-9]+' "target/lambda/$name/bootstrap" | sed 's/GLIBC_2\.//' | sort -n | tail -1)
     echo "$name asks for glibc 2.${newest:?no glibc version in the binary}"
