@@ -166,7 +166,10 @@ impl IdleRun {
         logs: &Result<LogActivity, CallError>,
         ready: Result<BTreeSet<NodeId>, CallError>,
     ) -> Step {
-        self.outcome.failed.extend(activity.as_ref().err().into_iter().chain(logs.as_ref().err()).cloned());
+        // The second look has them from the first.
+        if self.only.is_none() {
+            self.outcome.failed.extend(activity.as_ref().err().into_iter().chain(logs.as_ref().err()).cloned());
+        }
         let ready = ready.unwrap_or_else(|error| {
             self.outcome.failed.push(error);
             BTreeSet::new()
