@@ -24,7 +24,8 @@ use futures::future::join_all;
 use std::time::Duration;
 
 /// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries. Where one
-/// service accepts and never answers, a run waits for it once or twice and ends within 25 s.
+/// service accepts and never answers, wake and idle-check wait for it once or twice and end within 25 s; the budget guard waits
+/// for the ledger three times and may meet its time-out: nothing bounds the sum yet.
 const CONNECT: Duration = Duration::from_secs(2);
 const ATTEMPT: Duration = Duration::from_secs(4);
 const OPERATION: Duration = Duration::from_secs(9);
