@@ -1,10 +1,12 @@
 //! The words of the field as types: pools, nodes, what EC2 says of them and what is held to be true.
 
+mod beat;
 mod ids;
 mod launch;
 mod ledger;
 mod usd;
 
+pub use beat::Beat;
 pub use ids::{InstanceType, NodeId, PoolName, WordFault};
 pub use launch::{Launch, UNSEEN, merged, running_seconds};
 pub use ledger::{
