@@ -7,6 +7,7 @@ import moto.sns.models
 import moto.sqs.models
 from moto.moto_api._internal.models import moto_api_backend
 
+import dynamodb
 import ec2_moto
 import log_events
 from budgets import Budgets
@@ -32,6 +33,7 @@ class World:
         give_clock_to_moto(self.clock)
         ec2_moto.install(self.life)
         log_events.install(self.clock, self.config)
+        dynamodb.install()
         self._record_published()
         _answer_long_polls_at_once()
 
