@@ -39,6 +39,10 @@ const TICK: &str = "REVEILLE_TICK_MINUTES";
 const GRACE: &str = "REVEILLE_GRACE_MINUTES";
 const WISH: &str = "REVEILLE_WISH_MINUTES";
 const BOOT: &str = "REVEILLE_BOOT_SECONDS";
+const PREWARM: &str = "REVEILLE_PREWARM_MINUTES";
+const READY: &str = "REVEILLE_READY_MINUTES";
+const WAKES_EACH: &str = "REVEILLE_CALLER_WAKES_PER_MINUTE";
+const WAKES_ALL: &str = "REVEILLE_WAKES_PER_MINUTE";
 const FORCE: &str = "REVEILLE_FORCE_STOP_MINUTES";
 const UPTIME: &str = "REVEILLE_UPTIME_HOURS";
 const ZONE: &str = "REVEILLE_ZONE";
@@ -75,6 +79,12 @@ pub const SETTINGS: &[Setting] = &[
         doc: "A node idle for this long is stopped. Has to be at least one tick and 5 minutes.",
     },
     Setting {
+        name: PREWARM,
+        default: Some("REVEILLE_IDLE_MINUTES"),
+        range: "10 to 1440 minutes",
+        doc: "How long a pre-warm (`POST /wake`) that leads to no request and no lease keeps a node. Has to be at least one tick and 5 minutes.",
+    },
+    Setting {
         name: TICK,
         default: Some("5"),
         range: "5 to 60 minutes",
@@ -96,7 +106,25 @@ pub const SETTINGS: &[Setting] = &[
         name: BOOT,
         default: Some("60"),
         range: "5 to 1800 seconds",
-        doc: "The time from start to ready that callers are told.",
+        doc: "The time from start to ready that callers are told until it is learnt from the pool's last boots.",
+    },
+    Setting {
+        name: READY,
+        default: Some("10"),
+        range: "3 to 60 minutes",
+        doc: "A node that runs and is not ready so long after its launch is told, stopped and started once more, whoever keeps asking for it; after a second time it is left stopped for a day.",
+    },
+    Setting {
+        name: WAKES_EACH,
+        default: Some("600"),
+        range: "1 to 100000 a minute",
+        doc: "Wakes that one caller (token or role, and address) may send in a minute; more are answered 429.",
+    },
+    Setting {
+        name: WAKES_ALL,
+        default: Some("1200"),
+        range: "1 to 100000 a minute",
+        doc: "The same for all callers of a pool together.",
     },
     Setting {
         name: FORCE,
@@ -195,8 +223,13 @@ impl Config {
     pub fn from_vars(vars: &BTreeMap<String, String>) -> Result<Self, ConfigFaults> {
         let mut read = Read { vars, faults: Vec::new() };
         read.refuse_unknown_names();
+        let idle = read.number(IDLE, 30, 10, 1440);
         let policy = Policy {
-            idle: TimeDelta::minutes(read.number(IDLE, 30, 10, 1440)),
+            idle: TimeDelta::minutes(idle),
+            prewarm: TimeDelta::minutes(read.number(PREWARM, idle, 10, 1440)),
+            ready_within: TimeDelta::minutes(read.number(READY, 10, 3, 60)),
+            wakes_each: read.count(WAKES_EACH, 600),
+            wakes_all: read.count(WAKES_ALL, 1200),
             tick: TimeDelta::minutes(read.number(TICK, 5, 5, 60)),
             grace: TimeDelta::minutes(read.number(GRACE, 10, 0, 120)),
             wish: TimeDelta::minutes(read.number(WISH, 60, 5, 1440)),
@@ -207,6 +240,9 @@ impl Config {
         };
         if policy.idle < policy.tick + TimeDelta::minutes(5) {
             read.fault(IDLE, "must be at least REVEILLE_TICK_MINUTES and 5 minutes: two readings have to fit in");
+        }
+        if read.get(PREWARM).is_some() && policy.prewarm < policy.tick + TimeDelta::minutes(5) {
+            read.fault(PREWARM, "must be at least REVEILLE_TICK_MINUTES and 5 minutes: two readings have to fit in");
         }
         let pools = read.pools();
         let config = Self {
@@ -300,6 +336,10 @@ impl Read<'_> {
                 default
             }
         }
+    }
+
+    fn count(&mut self, name: &str, default: i64) -> u32 {
+        u32::try_from(self.number(name, default, 1, 100_000)).unwrap_or(u32::MAX)
     }
 
     fn topic(&mut self) -> String {

@@ -2,8 +2,8 @@
 //! A signal that could not be read is Unknown, never zero.
 
 use crate::access_log::{Filter, line_use, minutes};
-use crate::domain::{ClaimAnswer, ClaimKind, Instant, NodeRecord, NodeSeen, NodeState, Phase};
-use crate::policy::{LONGEST_GAP, STALE_LOOK, UNSETTLED};
+use crate::domain::{Beat, ClaimAnswer, ClaimKind, Instant, NodeRecord, NodeSeen, NodeState, Phase};
+use crate::policy::{CLOCK_SKEW, FRESH_BEAT, LONGEST_GAP, STALE_LOOK, UNSETTLED};
 use chrono::{DurationRound, TimeDelta};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -51,6 +51,38 @@ pub fn log_points<'a>(
         }
     }
     points.into_iter().filter(|(at, _)| *at >= from && *at < to).collect()
+}
+
+/// The beat, if it speaks of now and of this launch: not older than it may be, not of the future, not of an earlier boot.
+pub fn fresh(beat: &Beat, launched_at: Option<Instant>, now: Instant) -> bool {
+    now - beat.at <= FRESH_BEAT && beat.at - now <= CLOCK_SKEW && launched_at.is_none_or(|at| beat.at >= at)
+}
+
+/// A node's beat as two signals: the gauge of its open connections, and its counted use. Every minute from the beat's
+/// `since` on is proved; what the agent remembers of use stands whether the newest beat is complete or not.
+pub fn beat_signals(beat: Option<&Beat>, seen: &NodeSeen, now: Instant) -> [SignalReading; 2] {
+    let beat = beat.filter(|beat| fresh(beat, seen.launched_at, now));
+    let reading = |kind, newest: fn(&Beat) -> Option<Instant>| {
+        let own = beat.ok_or(Unread::SourceSilent).map(|beat| {
+            let proved = beat.since.into_iter().flat_map(|since| minutes_of(since.max(now - MOST_PROVED), beat.at));
+            let used = newest(beat).map(|at| (whole_minute(at), 1.0));
+            Series { points: proved.map(|at| (at, 0.0)).chain(used).collect(), complete: beat.since.is_some() }
+        });
+        SignalReading { kind, own, alive: None }
+    };
+    [reading(SignalKind::Open, |beat| beat.open_at), reading(SignalKind::Requests, |beat| beat.used_at)]
+}
+
+/// A beat proves at most so much: more than any idle time that can be configured.
+const MOST_PROVED: TimeDelta = TimeDelta::hours(26);
+
+fn minutes_of(from: Instant, to: Instant) -> impl Iterator<Item = Instant> {
+    let first = whole_minute(from);
+    (0..).map(move |n| first + TimeDelta::minutes(n)).take_while(move |at| *at <= to)
+}
+
+fn whole_minute(at: Instant) -> Instant {
+    at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)
 }
 
 /// What a signal counts.
@@ -186,8 +218,7 @@ pub fn phase(seen: &NodeSeen, record: &NodeRecord, now: Instant) -> Phase {
 }
 
 fn up(seen: &NodeSeen, record: &NodeRecord) -> Phase {
-    let ready = record.ready.as_ref().is_some_and(|ready| ready.launched_at == seen.launched_at);
-    if ready { Phase::Ready } else { Phase::Starting }
+    if record.is_ready(seen.launched_at) { Phase::Ready } else { Phase::Starting }
 }
 
 /// Whether the call under the newest claim can no longer be in flight and its effect would show by now.

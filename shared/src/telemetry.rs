@@ -10,6 +10,9 @@ use std::time::Duration;
 /// The metrics' namespace.
 const NAMESPACE: &str = "Reveille";
 
+/// From START to ready, in seconds, of every boot whose end was seen.
+const COLD_START: &str = "ColdStartSeconds";
+
 #[derive(Serialize)]
 struct DecidedLine<'a> {
     decided: bool,
@@ -44,7 +47,7 @@ pub fn lines(function: &str, now: Instant, outcome: &Outcome, took: Duration) ->
 }
 
 /// Embedded metric format: counted after the effect, by pool. Each name is a custom metric and costs money, so there are
-/// four, and nothing is sent for a run in which nothing happened.
+/// five, and nothing is sent for a run in which nothing happened.
 fn metrics(now: Instant, outcome: &Outcome) -> Option<Value> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for effect in &outcome.effects {
@@ -52,10 +55,14 @@ fn metrics(now: Instant, outcome: &Outcome) -> Option<Value> {
             *counts.entry(name).or_default() += 1;
         }
     }
-    if counts.is_empty() {
+    let cold: Vec<i64> = outcome.cold_starts.iter().map(|start| start.seconds).collect();
+    if counts.is_empty() && cold.is_empty() {
         return None;
     }
-    let names: Vec<Value> = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"})).collect();
+    let mut names: Vec<Value> = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"})).collect();
+    if !cold.is_empty() {
+        names.push(json!({"Name": COLD_START, "Unit": "Seconds"}));
+    }
     let mut line = Map::new();
     line.insert(
         "_aws".to_owned(),
@@ -63,6 +70,9 @@ fn metrics(now: Instant, outcome: &Outcome) -> Option<Value> {
                "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [[]], "Metrics": names}]}),
     );
     line.extend(counts.into_iter().map(|(name, count)| (name.to_owned(), json!(count))));
+    if !cold.is_empty() {
+        line.insert(COLD_START.to_owned(), json!(cold));
+    }
     Some(Value::Object(line))
 }
 
@@ -74,6 +84,9 @@ fn metric_name(event: EffectKind) -> Option<&'static str> {
         EffectKind::StopFailed => Some("StopFailures"),
         EffectKind::Demand
         | EffectKind::Ready
+        | EffectKind::Unready
+        | EffectKind::Leased
+        | EffectKind::LeaseEnded
         | EffectKind::IdleMark
         | EffectKind::Alert
         | EffectKind::Resized
@@ -97,6 +110,7 @@ mod tests {
     use super::*;
     use crate::decide::Reason;
     use crate::domain::{NodeId, PoolName};
+    use crate::run::ColdStart;
     use std::collections::BTreeSet;
 
     fn outcome(events: &[EffectKind]) -> Outcome {
@@ -129,6 +143,17 @@ mod tests {
             assert!(fields.contains(name), "{name}: {line}");
         }
         assert_eq!((&line["reason"], &line["duration_ms"]), (&json!("recent_use"), &json!(12)));
+    }
+
+    #[test]
+    fn a_boot_that_ended_is_a_metric_of_seconds() {
+        let (pool, node) = (PoolName::new("voice").unwrap(), NodeId::new("i-a").unwrap());
+        let mut outcome = outcome(&[EffectKind::Ready]);
+        outcome.cold_starts.push(ColdStart { pool, node, seconds: 44 });
+        let lines = lines("wake", "2026-11-30T10:00:00Z".parse().unwrap(), &outcome, Duration::ZERO);
+        let metrics: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+        assert_eq!(metrics["ColdStartSeconds"], json!([44]));
+        assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Metrics"][0]["Unit"], "Seconds");
     }
 
     #[test]

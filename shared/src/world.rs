@@ -3,15 +3,16 @@
 
 use crate::decide::budget::BudgetPolicy;
 use crate::domain::{
-    AlertKey, Claim, ClaimAnswer, Disk, Fault, Gate, GateKeeper, InstanceType, Instant, Launch, NodeId, NodeRecord,
-    NodeSeen, NodeState, PoolName, PoolRecord, RunId, StateReason, Usd, Wake,
+    AlertKey, Beat, Claim, ClaimAnswer, Disk, Fault, Gate, GateKeeper, InstanceType, Instant, Launch, Lease, LeaseId,
+    NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, Rate, RunId, StateReason, Usd, Wake,
 };
 use crate::error::{CallError, TookEffect, class_of, effect_of};
 use crate::observation::{Series, SignalKind, Unread, log_points};
 use crate::policy::STALE_LOOK;
 use crate::run::{
-    Activity, Alert, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Claimed, Context, Demanded, Fact, History,
-    LogActivity, LogSource, MetricRef, Notice, Outcome, Permit, Run, Samples, Started, Step, Stopped, notices,
+    Activity, Alert, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Cap, Claimed, Context, Demanded, Fact,
+    History, LeaseGround, Leased, LogActivity, LogSource, MetricRef, Notice, Outcome, Permit, Run, Samples, Started,
+    Step, Stopped, Waiting, notices,
 };
 use chrono::{DurationRound, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -61,15 +62,25 @@ pub fn call_name(call: &Call) -> &'static str {
         Call::SetGate { .. } => "set_gate",
         Call::Resize { .. } => "resize",
         Call::NoteLaunches { .. } => "launches",
+        Call::GiveLease { .. } => "give_lease",
+        Call::RenewLease { .. } => "renew_lease",
+        Call::EndLease { .. } => "end_lease",
+        Call::ReadBeats { .. } => "beats",
+        Call::SetHold { .. } => "hold",
     }
 }
 
 /// The node that a call acts on.
 fn about(call: &Call) -> Option<&NodeId> {
     match call {
-        Call::Start { node } | Call::Stop { node, .. } | Call::Claim { node, .. } | Call::Resize { node, .. } => {
-            Some(node)
-        }
+        Call::Start { node }
+        | Call::Stop { node, .. }
+        | Call::Claim { node, .. }
+        | Call::Resize { node, .. }
+        | Call::GiveLease { node, .. }
+        | Call::RenewLease { node, .. }
+        | Call::EndLease { node, .. }
+        | Call::SetHold { node, .. } => Some(node),
         Call::DescribeNodes { .. }
         | Call::ReadLedger { .. }
         | Call::RecordDemand { .. }
@@ -91,6 +102,7 @@ fn about(call: &Call) -> Option<&NodeId> {
         | Call::CreateNotices { .. }
         | Call::NoteBudget { .. }
         | Call::SetGate { .. }
+        | Call::ReadBeats { .. }
         | Call::NoteLaunches { .. } => None,
     }
 }
@@ -132,6 +144,8 @@ pub struct World {
     /// The AWS budgets, to look at or to change.
     pub budgets: BTreeMap<String, BudgetSeen>,
     budget_notes: BTreeMap<String, BudgetNote>,
+    /// The nodes' newest beats, to look at or to change.
+    pub beats: BTreeMap<NodeId, Beat>,
     /// Instance types that EC2 has no capacity for.
     pub no_capacity_types: BTreeSet<InstanceType>,
     /// How long `pending` lasts.
@@ -163,6 +177,7 @@ impl World {
             disks: BTreeMap::new(),
             budgets: BTreeMap::new(),
             budget_notes: BTreeMap::new(),
+            beats: BTreeMap::new(),
             no_capacity_types: BTreeSet::new(),
             pending: TimeDelta::seconds(20),
             stopping: TimeDelta::seconds(40),
@@ -363,7 +378,24 @@ impl World {
                 let read = |pool: &PoolName| (pool.clone(), self.ledger.get(pool).cloned().unwrap_or_default());
                 Answer::Ledger(Ok(pools.iter().map(read).collect()))
             }
-            Call::RecordDemand { pool, node, wake } => Answer::Demand(Ok(self.demand(pool, node.as_ref(), wake))),
+            Call::RecordDemand { pool, node, wake, cap, waiting } => {
+                Answer::Demand(Ok(self.demand(pool, node.as_ref(), wake, cap.as_ref(), waiting)))
+            }
+            Call::GiveLease { pool, node, id, lease, ground } => {
+                Answer::Lease(Ok(self.give_lease(pool, node, id, lease, ground)))
+            }
+            Call::RenewLease { pool, node, id, lease } => Answer::Lease(Ok(self.renew_lease(pool, node, id, lease))),
+            Call::EndLease { pool, node, id, by, at } => Answer::Lease(Ok(self.end_lease(pool, node, id, by, *at))),
+            Call::ReadBeats { nodes } => {
+                let of = |id: &NodeId| Some((id.clone(), self.beats.get(id)?.clone()));
+                Answer::Beats(Ok(nodes.iter().filter_map(of).collect()))
+            }
+            Call::SetHold { pool, node, hold } => {
+                let record = self.record(pool);
+                record.demand += 1;
+                record.nodes.entry(node.clone()).or_default().hold.clone_from(hold);
+                Answer::Recorded(Ok(()))
+            }
             Call::ReadLogs { sources, from, to } => Answer::Logs(Ok(self.read_logs(sources, *from, *to))),
             Call::ReadHistory { pools, from } => Answer::History(Ok(self.read_history(pools, *from))),
             Call::ReadSamples { nodes, from, to } => Answer::Samples(Ok(self.samples(nodes, *from, *to))),
@@ -432,10 +464,32 @@ impl World {
         self.nodes.values().filter(wanted).map(|node| node.seen.clone()).collect()
     }
 
-    fn demand(&mut self, pool: &PoolName, node: Option<&NodeId>, wake: &Wake) -> Demanded {
+    fn demand(
+        &mut self,
+        pool: &PoolName,
+        node: Option<&NodeId>,
+        wake: &Wake,
+        cap: Option<&Cap>,
+        waiting: &Waiting,
+    ) -> Demanded {
         let record = self.record(pool);
         if record.closed_gate(wake.at).is_some() {
             return Demanded::Refused(record.clone());
+        }
+        if let Some(cap) = cap {
+            let minute = wake.at.timestamp().div_euclid(60);
+            let known = record.rate.take().filter(|rate| rate.minute >= minute);
+            let mut rate = known.unwrap_or_else(|| Rate { minute, ..Rate::default() });
+            let own = rate.by.entry(cap.caller.clone()).or_default();
+            let is_over = rate.all >= cap.all || *own >= cap.each;
+            if !is_over {
+                *own += 1;
+                rate.all += 1;
+            }
+            record.rate = Some(rate);
+            if is_over {
+                return Demanded::TooMany;
+            }
         }
         record.demand += 1;
         match node {
@@ -443,7 +497,64 @@ impl World {
             None if wake.source.is_log() => record.line_wake = Some(wake.clone()),
             None => record.wake = Some(wake.clone()),
         }
+        waiting.over.iter().for_each(|id| drop(record.waiting.remove(id)));
+        record.waiting.extend(waiting.call.clone());
         Demanded::Recorded(record.clone())
+    }
+
+    fn give_lease(
+        &mut self,
+        pool: &PoolName,
+        id: &NodeId,
+        name: &LeaseId,
+        lease: &Lease,
+        ground: &LeaseGround,
+    ) -> Leased {
+        let record = self.record(pool);
+        let known = record.node(id);
+        let claim = known.claim.as_ref().map(|claim| (claim.run.clone(), claim.kind));
+        let is_over = |name: &LeaseId| known.leases.get(name).is_some_and(|lease_of| !lease_of.is_live(lease.at));
+        let room = usize::try_from(ground.most).unwrap_or(usize::MAX) + ground.over.len();
+        let stands = claim == ground.claim
+            && record.closed_gate(lease.at).is_none()
+            && !known.leases.contains_key(name)
+            && known.leases.is_empty() == ground.is_first
+            && known.leases.len() < room
+            && ground.over.iter().all(is_over);
+        if !stands {
+            return Leased::Moved(record.clone());
+        }
+        record.demand += 1;
+        if ground.was_waiting {
+            record.waiting.remove(name);
+        }
+        let node = record.nodes.entry(id.clone()).or_default();
+        ground.over.iter().for_each(|name| drop(node.leases.remove(name)));
+        node.leases.insert(name.clone(), lease.clone());
+        node.leased = Some(lease.at);
+        Leased::Done(record.clone())
+    }
+
+    fn renew_lease(&mut self, pool: &PoolName, id: &NodeId, name: &LeaseId, lease: &Lease) -> Leased {
+        let record = self.record(pool);
+        let live = |known: &&mut Lease| known.by == lease.by && known.is_live(lease.at);
+        let node = record.nodes.entry(id.clone()).or_default();
+        let Some(known) = node.leases.get_mut(name).filter(live) else { return Leased::Moved(record.clone()) };
+        known.until = lease.until;
+        node.leased = Some(lease.at);
+        record.demand += 1;
+        Leased::Done(record.clone())
+    }
+
+    fn end_lease(&mut self, pool: &PoolName, id: &NodeId, name: &LeaseId, by: &str, at: Instant) -> Leased {
+        let record = self.record(pool);
+        let node = record.nodes.entry(id.clone()).or_default();
+        if node.leases.get(name).is_none_or(|lease| lease.by != by) {
+            return Leased::Moved(record.clone());
+        }
+        node.leases.remove(name);
+        node.leased = Some(at);
+        Leased::Done(record.clone())
     }
 
     fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> bool {
@@ -644,6 +755,7 @@ fn write(node: &mut NodeRecord, fact: &Fact) {
         Fact::Fault(fault) => node.fault.clone_from(fault),
         Fact::Blind(blind) => node.blind.clone_from(blind),
         Fact::Noise(noise) => node.noise.clone_from(noise),
+        Fact::Boots(boots) => node.boots.clone_from(boots),
     }
 }
 
@@ -711,7 +823,10 @@ fn failed(call: &Call, error: CallError) -> Answer {
         | Call::SetBudgetAmount { .. }
         | Call::CreateNotices { .. }
         | Call::NoteBudget { .. }
+        | Call::SetHold { .. }
         | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
+        Call::GiveLease { .. } | Call::RenewLease { .. } | Call::EndLease { .. } => Answer::Lease(Err(error)),
+        Call::ReadBeats { .. } => Answer::Beats(Err(error)),
         Call::SetGate { .. } => Answer::GateSet(Err(error)),
     }
 }

@@ -30,10 +30,10 @@ fn a_prewarm_of_a_sleeping_node_takes_four_calls() {
 }
 
 #[test]
-fn a_prewarm_of_a_running_node_takes_two() {
+fn a_prewarm_of_a_running_node_asks_anew_whether_it_is_ready() {
     let mut world = in_use(1);
     let calls = calls_of(&mut world, |world| drop(prewarm(world)));
-    assert_eq!(calls, ["demand", "describe"]);
+    assert_eq!(calls, ["demand", "describe", "readiness"]);
 }
 
 #[test]

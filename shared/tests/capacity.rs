@@ -25,7 +25,7 @@ fn typed(world: &World, types: &[&str]) -> Context {
 }
 
 fn wake_as(world: &mut World, types: &[&str]) -> Outcome {
-    let wish = WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm };
+    let wish = WakeWish::new(Target::Pool(voice()), WakeSource::Prewarm);
     let ctx = typed(world, types);
     world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish])))
 }
@@ -122,7 +122,7 @@ fn a_pool_without_a_list_changes_no_type() {
 fn a_named_node_is_tried_as_other_types_too() {
     let mut world = fleet("10:00", [node("i-a"), node("i-b").named("b")]);
     out_of(&mut world, &["g6.xlarge"]);
-    let wish = WakeWish { target: Target::Node("b".to_owned()), source: WakeSource::Prewarm };
+    let wish = WakeWish::new(Target::Node("b".to_owned()), WakeSource::Prewarm);
     let ctx = typed(&world, &TYPES);
     world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish])));
     assert_eq!((starts(&world), kind_of(&world, "i-b")), (vec!["10:00 i-b".to_owned()], "g6.2xlarge".to_owned()));
@@ -553,7 +553,7 @@ fn a_change_whose_answer_was_lost_is_met_by_the_next_request() {
 fn a_change_of_a_node_that_another_run_has_claimed_is_not_made() {
     let mut world = fleet("10:00", [node("i-a")]);
     out_of(&mut world, &["g6.xlarge"]);
-    let wish = WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm };
+    let wish = WakeWish::new(Target::Pool(voice()), WakeSource::Prewarm);
     let wishes = Cause::Wishes(vec![wish]);
     let ctx = |name: &str, world: &World| world.context(name, &typed(world, &TYPES));
     let (one, other) = (ctx("one", &world), ctx("other", &world));
@@ -570,7 +570,7 @@ fn a_change_of_a_node_that_another_run_has_claimed_is_not_made() {
 fn case_05_a_pool_without_capacity_holds_up_no_other_pool() {
     let mut world = fleet("10:00", [node("i-a"), node("i-b").in_pool("batch")]);
     world.no_capacity(&id("i-a"), true);
-    let wish = |name: &str| WakeWish { target: Target::Pool(pool(name)), source: WakeSource::Prewarm };
+    let wish = |name: &str| WakeWish::new(Target::Pool(pool(name)), WakeSource::Prewarm);
     let ctx = typed(&world, &TYPES);
     let outcome = world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish("voice"), wish("batch")])));
     assert_eq!(starts(&world), ["10:00 i-b"]);

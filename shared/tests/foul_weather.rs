@@ -112,7 +112,7 @@ fn a_second_look_for_the_next_candidate_reads_no_signals_again() {
     let up = node("i-c").running_since("08:00").ready_since("08:01").in_pool("batch");
     let mut world = fleet("10:00", [node("i-a"), node("i-b"), up]);
     world.no_capacity(&id("i-a"), true);
-    world.record(&voice()).wake = Some(Wake { at: at("09:59"), source: WakeSource::Prewarm });
+    world.record(&voice()).wake = Some(Wake::new(at("09:59"), WakeSource::Prewarm));
     tick(&mut world);
     assert_eq!((starts(&world), count(&world, "describe")), (vec!["10:00 i-b".to_owned()], 2));
     assert_eq!(count(&world, "activity"), 1);
@@ -127,7 +127,7 @@ fn typed(world: &World, types: &[&str]) -> Context {
 }
 
 fn wish() -> Cause {
-    Cause::Wishes(vec![WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm }])
+    Cause::Wishes(vec![WakeWish::new(Target::Pool(voice()), WakeSource::Prewarm)])
 }
 
 fn wake_as(world: &mut World, types: &[&str]) -> Outcome {
@@ -155,7 +155,7 @@ fn a_type_that_the_zone_does_not_offer_is_passed_over_in_the_same_run() {
     assert_eq!((answer.reason, count(&world, "start")), (Reason::AlreadyStarting, 3));
     // The tick does the same for a wish that is kept.
     let mut world = fleet("10:00", [node("i-a")]);
-    world.record(&voice()).wake = Some(Wake { at: at("09:59"), source: WakeSource::Prewarm });
+    world.record(&voice()).wake = Some(Wake::new(at("09:59"), WakeSource::Prewarm));
     fail(&mut world, "start", "InsufficientInstanceCapacity");
     fail(&mut world, "start", "Unsupported");
     tick_as(&mut world, &types);

@@ -15,7 +15,7 @@ use reveille::domain::{
 };
 use reveille::error::ErrorClass;
 use reveille::observation::{Series, SignalKind, SignalReading, Unread, Use, read_use};
-use reveille::policy::Policy;
+use reveille::policy::{Policy, PoolRules};
 use support::*;
 
 fn laws(cases: u32) -> Config {
@@ -93,7 +93,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
 
 fn any_record() -> impl Strategy<Value = NodeRecord> {
     let mark = (instant(), launch()).prop_map(|(at, launched_at)| Mark { at, launched_at });
-    let ready = (instant(), launch()).prop_map(|(at, launched_at)| ReadyFact { at, launched_at });
+    let ready = (instant(), launch()).prop_map(|(at, launched_at)| ReadyFact { at, launched_at, lost_at: None });
     use proptest::option::of;
     (of(any_claim()), of(mark), of(ready), of(any_fault())).prop_map(|(claim, mark, ready, fault)| NodeRecord {
         claim,
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn a_wake_starts_only_what_is_down_or_in_doubt(looks in proptest::collection::vec(any_look(), 0..4), wake in instant()) {
         let (looks, record) = pool_of(looks, wake);
-        let decision = wake::decide(&looks, &record, None, &Policy::default(), noon());
+        let decision = wake::decide(&looks, &record, None, &Policy::default(), &PoolRules::default(), noon());
         if let wake::WakeAction::Start(id) = decision.action {
             let look = looks.iter().find(|look| look.seen.id == id).expect("a node of the pool");
             let down = look.phase() == Phase::Stopped;
@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn no_node_is_started_while_one_is_ready(looks in proptest::collection::vec(any_look(), 1..4), wake in instant()) {
         let (looks, record) = pool_of(looks, wake);
-        let decision = wake::decide(&looks, &record, None, &Policy::default(), noon());
+        let decision = wake::decide(&looks, &record, None, &Policy::default(), &PoolRules::default(), noon());
         if looks.iter().any(|look| look.phase() == Phase::Ready) {
             prop_assert_eq!(decision.action, wake::WakeAction::Nothing);
         }
@@ -284,8 +284,7 @@ fn the_generated_looks_reach_every_action() {
 /// These looks as one pool, woken at this instant, with one demand counter.
 fn pool_of(looks: Vec<Look>, wake: Instant) -> (Vec<Look>, PoolRecord) {
     let demand = looks.first().map_or(0, |look| look.demand);
-    let mut record =
-        PoolRecord { demand, wake: Some(Wake { at: wake, source: WakeSource::Prewarm }), ..PoolRecord::default() };
+    let mut record = PoolRecord { demand, wake: Some(Wake::new(wake, WakeSource::Prewarm)), ..PoolRecord::default() };
     let looks: Vec<Look> = looks
         .into_iter()
         .enumerate()

@@ -56,6 +56,11 @@ fn make(world: &mut World, call: &Call) -> (Answer, Result<(), String>) {
         Call::DescribeNodes { .. }
         | Call::ReadLedger { .. }
         | Call::RecordDemand { .. }
+        | Call::GiveLease { .. }
+        | Call::RenewLease { .. }
+        | Call::EndLease { .. }
+        | Call::ReadBeats { .. }
+        | Call::SetHold { .. }
         | Call::ReadActivity { .. }
         | Call::ReadReadiness { .. }
         | Call::Claim { .. }
@@ -101,7 +106,7 @@ fn drive(world: &mut World, mut run: impl Run) -> Result<Outcome, String> {
 }
 
 fn wish() -> Cause {
-    Cause::Wishes(vec![WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm }])
+    Cause::Wishes(vec![WakeWish::new(Target::Pool(voice()), WakeSource::Prewarm)])
 }
 
 // Days.

@@ -33,7 +33,7 @@ impl Day {
     }
 
     fn wake(&mut self, source: WakeSource) -> Outcome {
-        let wish = WakeWish { target: Target::Pool(voice()), source };
+        let wish = WakeWish::new(Target::Pool(voice()), source);
         let ctx = context_with(&self.world, Policy { zone: self.zone, ..Policy::default() });
         self.world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish])))
     }

@@ -51,8 +51,7 @@ fn two_hundred_wakes() -> (World, Vec<Outcome>) {
     let wish = |n: u32| {
         let mut ctx = context(&world);
         ctx.run.0 = format!("caller-{n}");
-        let wake =
-            reveille::run::WakeWish { target: Target::Pool(voice()), source: reveille::domain::WakeSource::Prewarm };
+        let wake = reveille::run::WakeWish::new(Target::Pool(voice()), reveille::domain::WakeSource::Prewarm);
         Stepper::new(WakeRun::new(ctx, Cause::Wishes(vec![wake])))
     };
     let mut runs: Vec<_> = (0..200).map(wish).collect();

@@ -24,6 +24,7 @@ fn decision_table() -> String {
     let mut table = String::new();
     let questions = [
         (Question::Wake, "wake: is a node to be started?"),
+        (Question::Lease, "lease: may a call have a node?"),
         (Question::Idle, "idle: is a node to be stopped?"),
         (Question::Uptime, "uptime: has a node been up for too long today?"),
         (Question::Budget, "budget: what becomes of the gate?"),

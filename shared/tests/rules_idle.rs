@@ -4,8 +4,8 @@
 mod support;
 
 use reveille::decide::idle::{IdleAction, decide};
-use reveille::decide::{Question, Reason};
-use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, NodeState};
+use reveille::decide::{Question, Readiness, Reason};
+use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, Launch, Mark, NodeState, TagHold, WakeSource};
 use reveille::observation::Unread;
 use reveille::policy::Policy;
 use support::*;
@@ -166,7 +166,7 @@ fn kept_running() -> Vec<Row> {
     vec![
         keeps("launched a second less than the grace time ago", BootGrace, launched("11:50:01")),
         keeps("launched exactly the grace time ago", RecentStart, launched("11:50")),
-        keeps("in its grace time with a call open", BootGrace, launched("11:55").open_now()),
+        keeps("in its grace time with a call open", OpenCall, launched("11:55").open_now()),
         keeps("in its grace time, signals unknown", BootGrace, launched("11:55").unknown(Unread::Failed)),
         keeps("a call that failed", SignalsUnknown, marked().unknown(Unread::Failed)),
         keeps("a source nobody proves alive", SignalsUnknown, marked().unknown(Unread::SourceSilent)),
@@ -175,6 +175,174 @@ fn kept_running() -> Vec<Row> {
         keeps("a call is open", OpenCall, marked().open_now()),
         keeps("launch time not told", RecentStart, idle_look().launched_at(None)),
     ]
+}
+
+/// Calls and people come before every signal, and before the budget.
+fn spoken_for() -> Vec<Row> {
+    use Reason::{BootGrace, GoingDown, Held, Idle, Leased, OpenCall, RecentLease, SignalsUnknown, WarmWindow};
+    let drained = |look: LookBuilder| look.with(|look| look.drained_since = Some(at("08:00")));
+    let tagged = |hold: TagHold| marked().with(|look| look.tag_hold = hold);
+    let warm = |look: LookBuilder| look.with(|look| look.warm = true);
+    let left = |clock: &str| marked().with(|look| look.record.leased = Some(at(clock)));
+    vec![
+        keeps("a lease is live for a second more", Leased, marked().leased_until("12:00:01")),
+        stops("a lease of long ago ran out", Idle, marked().leased_until("11:30")),
+        keeps("a lease ran out just now", RecentLease, marked().leased_until("12:00")),
+        keeps(
+            "a lease is live, and the signals are unknown",
+            Leased,
+            marked().unknown(Unread::Failed).leased_until("12:01"),
+        ),
+        keeps("a lease is live on a drained node", Leased, drained(marked()).leased_until("12:01")),
+        keeps(
+            "a lease is live, held, warm, open: the call is named",
+            Leased,
+            warm(marked()).held_until("13:00").open_now().leased_until("12:01"),
+        ),
+        keeps("a lease ended a second less than the idle time ago", RecentLease, left("11:30:01")),
+        stops("a lease ended exactly the idle time ago", Idle, left("11:30")),
+        keeps(
+            "a STOP is claimed, overdue, and a lease is live",
+            GoingDown,
+            stop_claimed("11:00").leased_until("12:01"),
+        ),
+        keeps("a STOP is claimed, overdue, and held", GoingDown, stop_claimed("11:00").held_until("13:00")),
+        keeps("a call is open, and held", OpenCall, marked().open_now().held_until("13:00")),
+        keeps("held for a second more", Held, marked().held_until("12:00:01")),
+        stops("the hold is over", Idle, marked().held_until("12:00")),
+        keeps("held, and the signals are unknown", Held, marked().unknown(Unread::Failed).held_until("13:00")),
+        keeps("held, and the budget is spent", Held, drained(marked()).held_until("13:00")),
+        keeps("held by its tag", Held, tagged(TagHold::Until(at("12:00:01")))),
+        stops("the tag's end has passed", Idle, tagged(TagHold::Until(at("12:00")))),
+        keeps("held by a tag without an end", Held, tagged(TagHold::NoEnd)),
+        keeps(
+            "held by a tag nobody can read",
+            Held,
+            tagged(TagHold::Unreadable { key: "k".to_owned(), value: "v".to_owned() }),
+        ),
+        keeps(
+            "held by a tag that is nearly ours",
+            Held,
+            tagged(TagHold::NearMiss { key: "k".to_owned(), value: "v".to_owned() }),
+        ),
+        keeps("a warm window wants it", WarmWindow, warm(marked())),
+        keeps("a warm window wants it, and the budget is spent", WarmWindow, drained(warm(marked()))),
+        keeps(
+            "a warm window wants it, and the signals are unknown",
+            WarmWindow,
+            warm(marked()).unknown(Unread::Failed),
+        ),
+        keeps("young, and nothing else speaks for it", BootGrace, look().running_since("11:55").quiet_since("11:55")),
+        keeps("nothing speaks for it, and the signals are unknown", SignalsUnknown, marked().unknown(Unread::Failed)),
+    ]
+}
+
+/// Launched at 11:45 or so, and known never to have been ready: ten minutes are given.
+fn never_ready() -> Vec<Row> {
+    use Reason::{BootGrace, Held, Leased, NeverReady, OpenCall, RecentUse, RecentWake, SignalsUnknown};
+    let late = || look().running_since("11:45").quiet_since("11:45").never_ready().woken_at("11:59:50");
+    let marks = |name, look| Row { name, look, action: IdleAction::Mark, reason: NeverReady };
+    vec![
+        keeps(
+            "not ready a second less than ten minutes after its launch",
+            BootGrace,
+            late().running_since("11:50:01").marked_at("11:55"),
+        ),
+        marks("not ready ten minutes after its launch, however fresh the wake", late().running_since("11:50")),
+        marks("not ready though requests keep coming", late().used_at("11:59")),
+        stops("not ready, and marked a tick ago", NeverReady, late().marked_at("11:55").used_at("11:59")),
+        keeps("not ready, and marked a moment ago", NeverReady, late().marked_at("11:57")),
+        marks(
+            "not ready, and marked in an earlier launch",
+            late().with(|look| look.record.mark = Some(Mark { at: at("11:55"), launched_at: Some(at("09:00")) })),
+        ),
+        keeps("not ready, a lease is live", Leased, late().marked_at("11:55").leased_until("12:01")),
+        keeps("not ready, a call is open", OpenCall, late().marked_at("11:55").open_now()),
+        keeps("not ready, held", Held, late().marked_at("11:55").held_until("13:00")),
+        keeps(
+            "not ready, and nothing is known of its use",
+            SignalsUnknown,
+            late().marked_at("11:55").unknown(Unread::SourceSilent),
+        ),
+        keeps(
+            "whether it is ready could not be read",
+            RecentUse,
+            late().marked_at("11:55").used_at("11:59:55").with(|look| look.readiness = Readiness::Unknown),
+        ),
+        keeps("it was ready once in this launch", RecentWake, late().marked_at("11:55").ready_at("11:47")),
+        keeps(
+            "its STOP was refused",
+            NeverReady,
+            late().marked_at("11:55").refused(FaultKind::Stop, "OperationNotPermitted", "12:10"),
+        ),
+    ]
+}
+
+/// A pre-warm that leads to no call keeps a node for 15 minutes here, everything else for 30.
+#[test]
+fn a_prewarm_that_leads_to_no_call_expires_by_its_own_time() {
+    let policy = Policy { prewarm: minutes(15), ..Policy::default() };
+    let prewarmed = |clock: &str| {
+        let launched = at(clock);
+        let launch = Launch {
+            launched_at: launched,
+            instance_type: None,
+            seen_at: launched,
+            ended_at: None,
+            used: Some(false),
+            source: Some(WakeSource::Prewarm),
+            automatic_address: false,
+            presumed: false,
+        };
+        look().running_since(clock).quiet_since(clock).ready_at(clock).woken_at(clock).with(|look| {
+            look.wake_source = Some(WakeSource::Prewarm);
+            look.record.launch = Some(launch);
+        })
+    };
+    let rows = [
+        ("a second less than its time", prewarmed("11:45:01").marked_at("11:55"), IdleAction::Keep),
+        ("its time", prewarmed("11:45").marked_at("11:55"), IdleAction::Stop),
+        ("its time, and a request came", prewarmed("11:40").used_at("11:46").marked_at("11:55"), IdleAction::Keep),
+        (
+            "its time, and a lease was there",
+            prewarmed("11:40").with(|look| look.record.leased = Some(at("11:44"))).marked_at("11:55"),
+            IdleAction::Keep,
+        ),
+        (
+            "woken by a line since",
+            prewarmed("11:40")
+                .woken_at("11:44")
+                .with(|look| look.wake_source = Some(WakeSource::LogLine))
+                .marked_at("11:55"),
+            IdleAction::Keep,
+        ),
+        (
+            "launched by a line, pre-warmed long ago",
+            prewarmed("11:40")
+                .with(|look| look.record.launch.as_mut().expect("a launch").source = Some(WakeSource::LogLine))
+                .marked_at("11:55"),
+            IdleAction::Keep,
+        ),
+        (
+            "launched by a person",
+            prewarmed("11:40").with(|look| look.record.launch = None).marked_at("11:55"),
+            IdleAction::Keep,
+        ),
+        (
+            "pre-warmed again, after use",
+            prewarmed("09:00").used_at("11:31").woken_at("11:50").marked_at("11:55"),
+            IdleAction::Keep,
+        ),
+        (
+            "the use is over, the pre-warm too",
+            prewarmed("09:00").used_at("11:30").woken_at("11:45").marked_at("11:55"),
+            IdleAction::Stop,
+        ),
+    ];
+    for (name, look, action) in rows {
+        let decision = decide(&look.0, &policy);
+        assert_eq!(decision.action, action, "{name}: {:?}", decision.reason);
+    }
 }
 
 fn idle_ages() -> Vec<Row> {
@@ -308,10 +476,21 @@ fn types() -> Vec<Row> {
 }
 
 fn rows() -> Vec<Row> {
-    [not_running(), going_down(), claimed_stops(), kept_running(), idle_ages(), readings(), draining(), types()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        not_running(),
+        going_down(),
+        claimed_stops(),
+        kept_running(),
+        spoken_for(),
+        never_ready(),
+        idle_ages(),
+        readings(),
+        draining(),
+        types(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[test]

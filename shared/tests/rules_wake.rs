@@ -6,7 +6,7 @@ mod support;
 use reveille::decide::wake::{WakeAction, decide};
 use reveille::decide::{Look, Question, Reason};
 use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, Gate, GateKeeper, NodeState, PoolRecord, Wake, WakeSource};
-use reveille::policy::Policy;
+use reveille::policy::{Policy, PoolRules};
 use support::*;
 
 struct Row {
@@ -43,13 +43,13 @@ impl Row {
         for look in &looks {
             record.nodes.insert(look.seen.id.clone(), look.record.clone());
         }
-        let wake = self.wake.map(|clock| Wake { at: at(clock), source: WakeSource::Prewarm });
+        let wake = self.wake.map(|clock| Wake::new(at(clock), WakeSource::Prewarm));
         let target = self.named.map(id);
         match &target {
             Some(node) => record.nodes.entry(node.clone()).or_default().wake = wake,
             None => record.wake = wake,
         }
-        let decision = decide(&looks, &record, target.as_ref(), &Policy::default(), at("12:00"));
+        let decision = decide(&looks, &record, target.as_ref(), &Policy::default(), &PoolRules::default(), at("12:00"));
         let started = match decision.action {
             WakeAction::Start(id) => Some(id.to_string()),
             WakeAction::StartAs(id, kind) => Some(format!("{id} as {kind}")),

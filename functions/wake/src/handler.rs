@@ -25,7 +25,7 @@ pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -
     match Event::read(event.payload)? {
         Event::Request(request) => match http::read(&controller.config, &request) {
             Ok(Ask::Wake(target)) => {
-                let wish = WakeWish { target, source: WakeSource::Prewarm };
+                let wish = WakeWish::new(target, WakeSource::Prewarm);
                 let outcome = drive(controller, context, Cause::Wishes(vec![wish]), started).await;
                 Ok(http::answer(&outcome))
             }
@@ -71,7 +71,7 @@ async fn log_lines(controller: &Controller, context: Context, data: &str, starte
     let Some(source) = source(&batch) else { return Ok(json!({ "woken": false })) };
     let group = batch.log_group.as_deref().unwrap_or_default();
     let Some((pool, _)) = controller.config.pool_of_log_group(group) else { return Ok(json!({ "woken": false })) };
-    let wish = WakeWish { target: Target::Pool(pool.clone()), source };
+    let wish = WakeWish::new(Target::Pool(pool.clone()), source);
     finish(drive(controller, context, Cause::Wishes(vec![wish]), started).await)
 }
 

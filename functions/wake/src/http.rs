@@ -151,6 +151,7 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         Reason::CoolingDown => (503, "no_capacity_or_fault", answer.retry_after_seconds.or(Some(60))),
         Reason::NoNode => (503, "no_node", Some(300)),
         Reason::NotWanted => (503, "asleep", None),
+        Reason::Full => (429, "full", Some(answer.ready_in_seconds.unwrap_or(30))),
         Reason::GateClosed => (403, "gate_closed", answer.retry_after_seconds),
         // The answers of the other questions never reach a caller.
         Reason::Terminated
@@ -171,6 +172,11 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         | Reason::GoingDown
         | Reason::StopHadNoEffect
         | Reason::BootGrace
+        | Reason::Leased
+        | Reason::Held
+        | Reason::WarmWindow
+        | Reason::NeverReady
+        | Reason::RecentLease
         | Reason::SignalsUnknown
         | Reason::OpenCall
         | Reason::RecentWake

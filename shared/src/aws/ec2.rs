@@ -7,7 +7,7 @@ use crate::run::{Started, Stopped};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::types::{
-    AttributeValue, Filter, Instance, InstanceLifecycleType, InstanceStateName, SummaryStatus, Volume,
+    AttributeValue, Filter, Instance, InstanceLifecycleType, InstanceStateName, SummaryStatus, Tag, Volume,
 };
 use chrono::NaiveDateTime;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +48,7 @@ fn seen(instance: &Instance) -> Option<NodeSeen> {
         id,
         name: tag("Name").filter(|name| !name.is_empty()).map(str::to_owned),
         pool: pool(tag(POOL_TAG)?),
+        tags: tags(instance),
         state: state(instance.state()?.name()?),
         launched_at: instance.launch_time().and_then(|at| Instant::from_timestamp(at.secs(), at.subsec_nanos())),
         state_reason: reason.filter(|reason| !reason.code.is_empty()),
@@ -57,6 +58,12 @@ fn seen(instance: &Instance) -> Option<NodeSeen> {
         public_address: public_address(instance),
         spot: instance.instance_lifecycle() == Some(&InstanceLifecycleType::Spot),
     })
+}
+
+/// All but the name and the pool, which are fields of their own.
+fn tags(instance: &Instance) -> BTreeMap<String, String> {
+    let pair = |tag: &Tag| Some((tag.key()?.to_owned(), tag.value().unwrap_or_default().to_owned()));
+    instance.tags().iter().filter_map(pair).filter(|(key, _)| key != "Name" && key != POOL_TAG).collect()
 }
 
 /// An automatic address belongs to `amazon`, an Elastic IP to the account; one of each is billed alike, and the kept one

@@ -1,6 +1,6 @@
 //! The pool's item: attributes to facts and back.
 
-use crate::domain::{Gate, GateKeeper, Instant, NodeId, NodeRecord, PoolRecord};
+use crate::domain::{Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord};
 use crate::run::Fact;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -50,11 +50,20 @@ fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
         "wake" => put(&mut record.wake, value),
         "line_wake" => put(&mut record.line_wake, value),
         "gate" => put(&mut record.gate, value),
+        "rate" => put(&mut record.rate, value),
+        _ if name.starts_with("wait#") => read_waiting(record, name, value),
         _ => match name.split_once('#').and_then(|(kind, id)| Some((kind, NodeId::new(id).ok()?))) {
             Some((kind, id)) => read_fact(record.nodes.entry(id).or_default(), kind, value),
             None => false,
         },
     }
+}
+
+/// `wait#LEASE`: until when a call is taken to wait.
+fn read_waiting(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
+    let id = name.split_once('#').and_then(|(_, id)| LeaseId::new(id).ok());
+    let until = serde_dynamo::from_attribute_value(value).ok();
+    id.zip(until).map(|(id, until)| record.waiting.insert(id, until)).is_some()
 }
 
 fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {
@@ -67,6 +76,10 @@ fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {
         "blind" => put(&mut node.blind, value),
         "launch" => put(&mut node.launch, value),
         "noise" => put(&mut node.noise, value),
+        "leases" => put(&mut node.leases, value),
+        "leased" => put(&mut node.leased, value),
+        "hold" => put(&mut node.hold, value),
+        "boots" => put(&mut node.boots, value),
         _ => false,
     }
 }
@@ -88,5 +101,6 @@ pub(super) fn fact(fact: &Fact) -> Result<(&'static str, Option<AttributeValue>)
         Fact::Fault(fault) => ("fault", fault.as_ref().map(attribute).transpose()?),
         Fact::Blind(blind) => ("blind", blind.as_ref().map(attribute).transpose()?),
         Fact::Noise(noise) => ("noise", noise.as_ref().map(attribute).transpose()?),
+        Fact::Boots(boots) => ("boots", boots.as_ref().map(attribute).transpose()?),
     })
 }

@@ -4,11 +4,11 @@ use super::Aws;
 use super::errors::{call_error, malformed};
 use super::item::{Item, attribute, fact, record};
 use crate::domain::{
-    AlertKey, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId, Wake,
+    AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
 };
 use crate::error::CallError;
 use crate::policy::STALE_LOOK;
-use crate::run::{AlertClaimed, BudgetNote, Claimed, Demanded, Fact, History, Permit, fact_name};
+use crate::run::{AlertClaimed, BudgetNote, Claimed, Fact, History, Permit, fact_name};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -34,12 +34,17 @@ fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-fn pool_key(pool: &PoolName) -> Item {
+pub(super) fn pool_key(pool: &PoolName) -> Item {
     Item::from([("pk".to_owned(), text(format!("pool#{pool}"))), ("sk".to_owned(), text("-"))])
 }
 
+/// Where a node's beat stands.
+pub(super) fn beat_key(node: &NodeId) -> Item {
+    Item::from([("pk".to_owned(), text(format!("beat#{node}"))), ("sk".to_owned(), text("-"))])
+}
+
 impl Aws {
-    fn update(&self, key: Item) -> UpdateItemFluentBuilder {
+    pub(super) fn update(&self, key: Item) -> UpdateItemFluentBuilder {
         self.dynamodb.update_item().table_name(&self.table).set_key(Some(key))
     }
 
@@ -50,85 +55,64 @@ impl Aws {
     ) -> Result<BTreeMap<PoolName, PoolRecord>, CallError> {
         let mut records: BTreeMap<PoolName, PoolRecord> =
             pools.iter().map(|pool| (pool.clone(), PoolRecord::default())).collect();
-        let all: Vec<&PoolName> = pools.iter().collect();
-        for chunk in all.chunks(MOST_KEYS) {
-            let mut keys: Vec<Item> = chunk.iter().map(|pool| pool_key(pool)).collect();
-            for round in 0.. {
-                if keys.is_empty() {
-                    break;
-                }
-                if round == MOST_ROUNDS {
-                    return Err(malformed("read ledger", "keys were left unprocessed"));
-                }
-                keys = self.read_batch(keys, &mut records).await?;
+        for (pool, item) in self.read_items("read ledger", "pool#", pools.iter().map(pool_key).collect()).await? {
+            if let Ok(pool) = PoolName::new(pool) {
+                records.insert(pool, record(item));
             }
         }
         Ok(records)
     }
 
-    /// Reads these keys into the records; the keys that are left.
+    /// One consistent batch read; a beat that cannot be read counts as absent.
+    pub(super) async fn read_beats(&self, nodes: &BTreeSet<NodeId>) -> Result<BTreeMap<NodeId, Beat>, CallError> {
+        let mut beats = BTreeMap::new();
+        for (node, mut item) in self.read_items("read beats", "beat#", nodes.iter().map(beat_key).collect()).await? {
+            let beat = item.remove("beat").and_then(|beat| serde_dynamo::from_attribute_value(beat).ok());
+            match NodeId::new(node).ok().zip(beat) {
+                Some((node, beat)) => drop(beats.insert(node, beat)),
+                None => tracing::warn!("a beat cannot be read"),
+            }
+        }
+        Ok(beats)
+    }
+
+    /// The items of these keys that there are, each with what stands behind the prefix of its key.
+    async fn read_items(&self, act: &str, prefix: &str, keys: Vec<Item>) -> Result<Vec<(String, Item)>, CallError> {
+        let mut found = Vec::new();
+        for chunk in keys.chunks(MOST_KEYS) {
+            let mut keys = chunk.to_vec();
+            for round in 0.. {
+                if keys.is_empty() {
+                    break;
+                }
+                if round == MOST_ROUNDS {
+                    return Err(malformed(act, "keys were left unprocessed"));
+                }
+                keys = self.read_batch(act, prefix, keys, &mut found).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads these keys; the keys that are left.
     async fn read_batch(
         &self,
+        act: &str,
+        prefix: &str,
         keys: Vec<Item>,
-        records: &mut BTreeMap<PoolName, PoolRecord>,
+        found: &mut Vec<(String, Item)>,
     ) -> Result<Vec<Item>, CallError> {
         let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
-        let wanted = wanted.map_err(|error| malformed("read ledger", error))?;
+        let wanted = wanted.map_err(|error| malformed(act, error))?;
         let sent = self.dynamodb.batch_get_item().request_items(&self.table, wanted).send().await;
-        let mut answer = sent.map_err(|error| call_error("read ledger", &error))?;
+        let mut answer = sent.map_err(|error| call_error(act, &error))?;
         let items = answer.responses.take().unwrap_or_default().remove(&self.table).unwrap_or_default();
         for item in items {
-            let pk = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix("pool#"));
-            if let Some(pool) = pk.and_then(|pool| PoolName::new(pool).ok()) {
-                records.insert(pool, record(item));
-            }
+            let name = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix(prefix));
+            found.extend(name.map(str::to_owned).map(|name| (name, item)));
         }
         let left = answer.unprocessed_keys.take().unwrap_or_default().remove(&self.table);
         Ok(left.map(|left| left.keys).unwrap_or_default())
-    }
-
-    /// Refused by a closed gate and by nothing else: demand never loses. A gate whose end has passed is open; ends are whole
-    /// seconds, and so is what they are compared with, because DynamoDB compares texts.
-    pub(super) async fn record_demand(
-        &self,
-        pool: &PoolName,
-        node: Option<&NodeId>,
-        wake: &Wake,
-    ) -> Result<Demanded, CallError> {
-        let act = format!("record demand of pool {pool}");
-        let name = match node {
-            Some(node) => fact_name("wake", node),
-            None if wake.source.is_log() => "line_wake".to_owned(),
-            None => "wake".to_owned(),
-        };
-        let sent = self
-            .update(pool_key(pool))
-            .update_expression("SET #demand = if_not_exists(#demand, :zero) + :one, #wake = :wake")
-            .condition_expression("attribute_not_exists(#gate) OR #gate.#until <= :now")
-            .expression_attribute_names("#demand", "demand")
-            .expression_attribute_names("#wake", name)
-            .expression_attribute_names("#gate", "gate")
-            .expression_attribute_names("#until", "until")
-            .expression_attribute_values(":zero", number(0))
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(
-                ":now",
-                attribute(&wake.at.trunc_subsecs(0)).map_err(|error| malformed(&act, error))?,
-            )
-            .expression_attribute_values(":wake", attribute(wake).map_err(|error| malformed(&act, error))?)
-            .return_values(ReturnValue::AllNew)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await;
-        match sent {
-            Ok(answer) => Ok(Demanded::Recorded(record(answer.attributes.unwrap_or_default()))),
-            Err(error) => match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
-                    Ok(Demanded::Refused(record(refused.item().cloned().unwrap_or_default())))
-                }
-                _ => Err(call_error(act, &error)),
-            },
-        }
     }
 
     /// Conditional on no person holding the gate; where one does, nothing is written, and the answer is false.

@@ -4,8 +4,10 @@ mod budgets;
 mod clock;
 mod cloudwatch;
 mod controller;
+mod demand;
 mod ec2;
 mod errors;
+mod expression;
 mod item;
 mod ledger;
 mod logs;
@@ -87,9 +89,16 @@ impl Aws {
                 Answer::Activity(cloudwatch::activity(&self.cloudwatch, metrics, *from, *to).await)
             }
             Call::ReadLedger { pools } => Answer::Ledger(self.read_ledger(pools).await),
-            Call::RecordDemand { pool, node, wake } => {
-                Answer::Demand(self.record_demand(pool, node.as_ref(), wake).await)
+            Call::RecordDemand { pool, node, wake, cap, waiting } => {
+                Answer::Demand(self.record_demand(pool, node.as_ref(), wake, cap.as_ref(), waiting).await)
             }
+            Call::GiveLease { pool, node, id, lease, ground } => {
+                Answer::Lease(self.give_lease(pool, node, id, lease, ground).await)
+            }
+            Call::RenewLease { pool, node, id, lease } => Answer::Lease(self.renew_lease(pool, node, id, lease).await),
+            Call::EndLease { pool, node, id, by, at } => Answer::Lease(self.end_lease(pool, node, id, by, *at).await),
+            Call::ReadBeats { nodes } => Answer::Beats(self.read_beats(nodes).await),
+            Call::SetHold { pool, node, hold } => Answer::Recorded(self.set_hold(pool, node, hold.as_ref()).await),
             Call::Claim { pool, node, permit, claim } => Answer::Claim(self.claim(pool, node, *permit, claim).await),
             Call::RecordAnswer { pool, node, run, answer, fault } => {
                 Answer::Recorded(self.record_answer(pool, node, run, answer, fault.as_ref()).await)

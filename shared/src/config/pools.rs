@@ -2,8 +2,9 @@
 
 use super::{DEFAULT_POOL, POOLS, Pool, Read};
 use crate::access_log::{Filter, FilterSpec};
-use crate::domain::{InstanceType, PoolName};
+use crate::domain::{InstanceType, PoolName, WarmWindow, WindowSpec};
 use crate::observation::SignalKind;
+use crate::policy::{MOST_LEASES, PoolRules, ReadySource};
 use crate::run::{LogSource, MetricRef, PoolPolicy, Signal};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,22 @@ struct PoolSpec {
     calls: Option<String>,
     #[serde(default)]
     instance_types: Vec<String>,
+    #[serde(default)]
+    beat: bool,
+    ready: Option<ReadySpec>,
+    ready_beats: Option<u32>,
+    calls_per_node: Option<u32>,
+    fill_percent: Option<u32>,
+    #[serde(default)]
+    warm: Vec<WindowSpec>,
+}
+
+/// What readiness is read from: a word, or the load balancer's metric.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ReadySpec {
+    Word(String),
+    HealthyHosts(MetricRef),
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,24 +116,29 @@ impl Read<'_> {
 
     fn pool(&mut self, name: &PoolName, spec: PoolSpec) -> Pool {
         let at = format!("{POOLS}.{name}");
-        let calls_observed = !spec.open.is_empty();
-        if spec.requests.is_empty() && spec.open.is_empty() && spec.logs.is_empty() {
+        let rules = self.rules(&at, &spec);
+        let has_gauge = !spec.open.is_empty() || spec.beat;
+        let calls_observed = has_gauge || rules.leased;
+        if spec.requests.is_empty() && spec.open.is_empty() && spec.logs.is_empty() && !spec.beat {
             self.fault(
                 &at,
-                "needs at least one signal in `requests`, `open` or `logs`: nothing else tells that a node is idle",
+                "needs at least one signal in `requests`, `open`, `logs` or `beat`: nothing else tells that a node is idle",
             );
         }
         match spec.calls.as_deref() {
-            None if calls_observed => {}
-            Some("unobserved") if !calls_observed => {}
+            Some("leased") => {}
+            None if has_gauge => {}
+            Some("unobserved") if !has_gauge => {}
             Some("unobserved") => {
-                self.fault(&at, "`calls` is \"unobserved\" although `open` observes them: remove one")
+                self.fault(&at, "`calls` is \"unobserved\" although `open` or `beat` observes them: remove one")
             }
             None => self.fault(
                 &at,
-                "request counts cannot see a call in progress: add an `open` signal, or say \"calls\": \"unobserved\"",
+                "request counts cannot see a call in progress: add an `open` signal or the `beat`, say \"calls\": \"leased\" where the app takes a lease for every call, or \"unobserved\"",
             ),
-            Some(other) => self.fault(&at, format_args!("`calls` may only be \"unobserved\", not {other:?}")),
+            Some(other) => {
+                self.fault(&at, format_args!("`calls` may only be \"leased\" or \"unobserved\", not {other:?}"))
+            }
         }
         if spec.log_groups.is_empty() != spec.wake.is_none() {
             self.fault(&at, "`log_groups` and `wake` go together: which log, and which of its lines");
@@ -135,9 +157,66 @@ impl Read<'_> {
         }
         let logs = spec.logs.into_iter().filter_map(|log| self.log_source(&at, name, log)).collect();
         let types = self.instance_types(&at, spec.instance_types);
-        let policy = PoolPolicy { signals, logs, types };
-        self.check_dimensions(&at, &policy.signals);
+        let healthy_hosts = match spec.ready {
+            Some(ReadySpec::HealthyHosts(metric)) => Some(metric),
+            Some(ReadySpec::Word(_)) | None => None,
+        };
+        let policy = PoolPolicy { signals, logs, types, healthy_hosts, rules };
+        self.check_dimensions(&at, &policy);
         Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
+    }
+
+    fn rules(&mut self, at: &str, spec: &PoolSpec) -> PoolRules {
+        let row = self.ranged(at, "ready_beats", spec.ready_beats, 2, 1, 10);
+        let ready = match &spec.ready {
+            None if spec.beat => ReadySource::Beat(row),
+            None => ReadySource::Checks,
+            Some(ReadySpec::HealthyHosts(_)) => ReadySource::HealthyHosts,
+            Some(ReadySpec::Word(word)) => match word.as_str() {
+                "beat" => ReadySource::Beat(row),
+                "checks" => ReadySource::Checks,
+                other => {
+                    self.fault(at, format_args!("`ready` may be \"beat\", \"checks\" or the metric of a load balancer's healthy hosts, not {other:?}"));
+                    ReadySource::Checks
+                }
+            },
+        };
+        if spec.ready_beats.is_some() && !matches!(ready, ReadySource::Beat(_)) {
+            self.fault(at, "`ready_beats` says nothing where `ready` is not \"beat\"");
+        }
+        if spec.fill_percent.is_some() && spec.calls_per_node.is_none() {
+            self.fault(at, "`fill_percent` is a share of `calls_per_node`, which is not set");
+        }
+        let calls_per_node =
+            spec.calls_per_node.map(|calls| self.ranged(at, "calls_per_node", Some(calls), 1, 1, MOST_LEASES));
+        let leased = spec.calls.as_deref() == Some("leased");
+        if calls_per_node.is_some() && !leased {
+            self.fault(at, "`calls_per_node` counts leases: say \"calls\": \"leased\"");
+        }
+        PoolRules {
+            ready,
+            calls_per_node,
+            fill_percent: self.ranged(at, "fill_percent", spec.fill_percent, 100, 1, 100),
+            leased,
+            beat: spec.beat,
+            warm: self.windows(at, &spec.warm),
+        }
+    }
+
+    fn ranged(&mut self, at: &str, name: &str, value: Option<u32>, default: u32, least: u32, most: u32) -> u32 {
+        let Some(value) = value else { return default };
+        if !(least..=most).contains(&value) {
+            self.fault(at, format_args!("`{name}` is {value}, and has to be from {least} to {most}"));
+        }
+        value.clamp(least, most)
+    }
+
+    fn windows(&mut self, at: &str, specs: &[WindowSpec]) -> Vec<WarmWindow> {
+        let zone = self.get(super::ZONE).and_then(|zone| zone.parse().ok()).unwrap_or_default();
+        let window = |spec: &WindowSpec| {
+            WarmWindow::new(spec.clone(), zone).map_err(|fault| self.fault(&format!("{at}.warm"), fault)).ok()
+        };
+        specs.iter().filter_map(window).collect()
     }
 
     fn log_source(&mut self, at: &str, pool: &PoolName, log: LogSpec) -> Option<LogSource> {
@@ -204,8 +283,9 @@ impl Read<'_> {
     }
 
     /// Field case 19: a load balancer's dimension is `app/NAME/HASH`; anything else gives an empty, valid answer.
-    fn check_dimensions(&mut self, at: &str, signals: &[Signal]) {
-        let metrics = signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
+    fn check_dimensions(&mut self, at: &str, policy: &PoolPolicy) {
+        let of_signals = policy.signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
+        let metrics = of_signals.chain(&policy.healthy_hosts);
         let wrong: BTreeSet<String> = metrics
             .filter(|metric| metric.namespace == "AWS/ApplicationELB")
             .filter_map(|metric| metric.dimensions.get("LoadBalancer"))

@@ -62,7 +62,7 @@ fn pools_are_refused_with_the_field_that_is_wrong() {
         ),
         ("unknown field", r#"{"v": {"request": []}}"#, "unknown field `request`"),
         ("no signal", r#"{"v": {"calls": "unobserved"}}"#, "at least one signal"),
-        ("calls not said", r#"{"v": {"requests": [{"namespace": "N", "metric": "M"}]}}"#, "\"calls\": \"unobserved\""),
+        ("calls not said", r#"{"v": {"requests": [{"namespace": "N", "metric": "M"}]}}"#, "or \"unobserved\""),
         (
             "calls said twice",
             r#"{"v": {"open": [{"namespace": "N", "metric": "M"}], "calls": "unobserved"}}"#,

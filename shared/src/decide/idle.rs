@@ -1,9 +1,10 @@
 //! Is this node to be stopped?
 
 use super::{Look, Reason};
-use crate::domain::{ClaimAnswer, ClaimKind, FaultKind, Instant, Mark, NodeState, Phase};
+use crate::domain::{ClaimAnswer, ClaimKind, FaultKind, Instant, Mark, NodeState, Phase, WakeSource};
 use crate::observation::{Use, is_overdue};
 use crate::policy::{BETWEEN_READINGS, DRAIN_QUIET, Policy, UNSETTLED};
+use chrono::TimeDelta;
 use serde::Serialize;
 
 /// What the idle check does with a node.
@@ -64,37 +65,52 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
 
 fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
     let keep = |reason, at| IdleDecision { action: IdleAction::Keep, reason, stops_not_before: at };
-    // Young first: the signals of a node that is still coming up may well be unknown, and nobody needs to be told.
+    // Calls and people first: what they say needs no signal.
+    let lease_ends = look.record.live_leases(look.now).map(|(_, lease)| lease.until).max();
+    if let Some(ends) = lease_ends {
+        return keep(Reason::Leased, Some(ends + policy.idle));
+    }
+    if look.used.is_ok_and(|used| used.open_now) {
+        return keep(Reason::OpenCall, None);
+    }
+    if look.is_held() {
+        let of_ledger = look.record.hold.as_ref().map(|hold| hold.until);
+        return keep(Reason::Held, look.tag_hold.until().max(of_ledger));
+    }
+    if look.warm {
+        return keep(Reason::WarmWindow, None);
+    }
+    // The signals of a node that is still coming up may well be unknown, and nobody needs to be told.
     if let Some(launched) = look.seen.launched_at.filter(|at| look.now - *at < policy.grace) {
-        return keep(Reason::BootGrace, Some(launched + policy.idle));
+        return keep(Reason::BootGrace, Some(launched + policy.idle.min(policy.prewarm)));
     }
     let Ok(used) = look.used else {
         return keep(Reason::SignalsUnknown, None);
     };
-    let (last, newest) = last_use(look, &used);
-    let not_before = (last + policy.idle).max(earliest_by_marks(look));
-    if used.open_now {
-        return keep(Reason::OpenCall, None);
-    }
+    let claims = Claims::of(look, &used, policy);
+    let not_before = claims.until.max(earliest_by_marks(look));
     if look.drained_since.is_some() {
         return drain(look, &used, policy);
     }
-    let age = look.now - last;
-    if age < policy.first_reading_at() {
-        return keep(newest, Some(not_before));
+    if look.is_stuck(policy) {
+        return stuck(look);
+    }
+    let left = claims.until - look.now;
+    if left > policy.tick {
+        return keep(claims.reason, Some(not_before));
     }
     if stop_fault_waits(look) {
         return keep(Reason::StopRefused, look.record.fault.as_ref().map(|fault| fault.retry_at));
     }
-    let Some(mark) = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, last)) else {
+    let Some(mark) = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, claims.newest)) else {
         return IdleDecision {
             action: IdleAction::Mark,
             reason: Reason::FirstReading,
             stops_not_before: Some(not_before),
         };
     };
-    if age < policy.idle {
-        return keep(newest, Some(not_before));
+    if left > TimeDelta::zero() {
+        return keep(claims.reason, Some(not_before));
     }
     if look.now - mark.at < BETWEEN_READINGS {
         return keep(Reason::ReadingsTooClose, Some(mark.at + BETWEEN_READINGS));
@@ -102,13 +118,28 @@ fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
     IdleDecision { action: IdleAction::Stop, reason: Reason::Idle, stops_not_before: Some(look.now) }
 }
 
+/// Nobody can be using a node that never became ready, whoever keeps asking for it; two readings all the same.
+fn stuck(look: &Look) -> IdleDecision {
+    let launched = look.seen.launched_at.unwrap_or(look.now);
+    let made = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, launched));
+    let action = match made {
+        _ if stop_fault_waits(look) => IdleAction::Keep,
+        None => IdleAction::Mark,
+        Some(mark) if look.now - mark.at < BETWEEN_READINGS => IdleAction::Keep,
+        Some(_) => IdleAction::Stop,
+    };
+    IdleDecision { action, reason: Reason::NeverReady, stops_not_before: Some(earliest_by_marks(look)) }
+}
+
 /// The pool's budget is spent. Where calls can be seen the node goes as soon as none has been open for a while; where they
 /// cannot, a request within the idle time may be a call. Wakes no longer speak for it.
 fn drain(look: &Look, used: &Use, policy: &Policy) -> IdleDecision {
     let quiet = if look.observes_calls { UNSETTLED + DRAIN_QUIET } else { policy.idle };
-    let ready_at = used.last_possible + quiet;
+    // A call whose lease has just ended was a call.
+    let last = look.record.last_leased(look.now).map_or(used.last_possible, |at| at.max(used.last_possible));
+    let ready_at = last + quiet;
     let (keep, mark) = ((IdleAction::Keep, Reason::Draining), (IdleAction::Mark, Reason::Draining));
-    let made = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, used.last_possible));
+    let made = look.record.mark.as_ref().filter(|mark| is_valid(mark, look, last));
     let (action, reason) = match made {
         _ if look.now < ready_at => keep,
         _ if stop_fault_waits(look) => (IdleAction::Keep, Reason::StopRefused),
@@ -128,23 +159,38 @@ fn is_of_another_type(look: &Look, policy: &Policy) -> bool {
     position.is_some_and(|position| position > 0) && !wanted && !in_flight
 }
 
-/// The newest instant at which somebody may have wanted or used the node, and what it was. Absent facts count as the
-/// launch, never as "never" (field case 23); nothing before the launch counts as idle time (field case 18).
-fn last_use(look: &Look, used: &Use) -> (Instant, Reason) {
-    let launched = look.seen.launched_at.unwrap_or(look.now);
-    let ready = look.record.ready.as_ref().filter(|ready| ready.launched_at == look.seen.launched_at);
-    // Of equal instants the last is named: silence is proved from the launch on at best, and that is no use.
-    let candidates = [
-        (Some(used.last_possible), Reason::RecentUse),
-        (Some(launched), Reason::RecentStart),
-        (ready.map(|ready| ready.at), Reason::RecentStart),
-        (look.wake, Reason::RecentWake),
-    ];
-    candidates
-        .into_iter()
-        .filter_map(|(at, reason)| at.map(|at| (at, reason)))
-        .max_by_key(|(at, _)| *at)
-        .unwrap_or((launched, Reason::RecentStart))
+/// What speaks for a node: until when, why, and the newest instant of all that does.
+struct Claims {
+    until: Instant,
+    reason: Reason,
+    newest: Instant,
+}
+
+impl Claims {
+    /// Absent facts count as the launch, never as "never" (field case 23); nothing before the launch counts as idle time
+    /// (field case 18). A launch that a pre-warm caused, and its readiness, speak for no longer than the pre-warm does.
+    fn of(look: &Look, used: &Use, policy: &Policy) -> Self {
+        let launched = look.seen.launched_at.unwrap_or(look.now);
+        let ready = look.record.ready.as_ref().filter(|ready| ready.launched_at == look.seen.launched_at);
+        let by =
+            |source: Option<WakeSource>| if source == Some(WakeSource::Prewarm) { policy.prewarm } else { policy.idle };
+        let launch = look.record.launch.as_ref().filter(|launch| Some(launch.launched_at) == look.seen.launched_at);
+        let started = by(launch.and_then(|launch| launch.source));
+        // Silence is proved from the launch on at best, and that is no use.
+        let possible = Some(used.last_possible).filter(|at| *at > launched);
+        let candidates = [
+            (possible, policy.idle, Reason::RecentUse),
+            (Some(launched), started, Reason::RecentStart),
+            (ready.map(|ready| ready.at), started, Reason::RecentStart),
+            (look.wake, by(look.wake_source), Reason::RecentWake),
+            (look.record.last_leased(look.now), policy.idle, Reason::RecentLease),
+        ];
+        let known = candidates.into_iter().filter_map(|(at, stays, reason)| at.map(|at| (at, at + stays, reason)));
+        let newest = known.clone().map(|(at, _, _)| at).max().unwrap_or(launched);
+        let (_, until, reason) =
+            known.max_by_key(|(_, until, _)| *until).unwrap_or((launched, launched + policy.idle, Reason::RecentStart));
+        Self { until, reason, newest }
+    }
 }
 
 fn is_valid(mark: &Mark, look: &Look, last_use: Instant) -> bool {
@@ -177,7 +223,9 @@ fn hangs(look: &Look, policy: &Policy) -> bool {
 /// node has met the wake: then this one is stopped when the wake has aged.
 fn stop_had_no_effect(look: &Look, policy: &Policy) -> bool {
     let Some(claim) = look.record.claim.as_ref() else { return false };
-    let still_idle = look.used.is_ok_and(|used| !used.open_now && look.now - last_use(look, &used).0 >= policy.idle);
+    let spoken_for = look.is_leased() || look.is_held() || look.warm;
+    let is_quiet = |used: Use| !used.open_now && Claims::of(look, &used, policy).until <= look.now;
+    let still_idle = !spoken_for && look.used.is_ok_and(is_quiet);
     look.seen.state == NodeState::Running
         && claim.answer != Some(ClaimAnswer::Refused)
         && is_overdue(&look.record, look.now)

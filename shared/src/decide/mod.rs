@@ -4,14 +4,27 @@
 pub mod blind;
 pub mod budget;
 pub mod idle;
+pub mod lease;
 mod reason;
 pub mod uptime;
 pub mod wake;
 
 pub use reason::{Question, Reason};
 
-use crate::domain::{InstanceType, Instant, NodeRecord, NodeSeen, Phase, WakeSource};
+use crate::domain::{InstanceType, Instant, NodeRecord, NodeSeen, NodeState, Phase, TagHold, WakeSource};
 use crate::observation::{UseReading, phase};
+use crate::policy::Policy;
+
+/// Whether a node is ready, by what its pool is configured to believe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is, and since when if that is known to the second.
+    Ready(Option<Instant>),
+    /// It is not.
+    NotReady,
+    /// It was not asked, or could not be read: what the ledger knows stands.
+    Unknown,
+}
 
 /// One node as one run sees it: the describe, the ledger and the signals side by side.
 #[derive(Debug, Clone)]
@@ -36,11 +49,36 @@ pub struct Look {
     pub observes_calls: bool,
     /// The instance types the pool allows, the preferred one first; empty where the type is never changed.
     pub types: Vec<InstanceType>,
+    /// What was just read of its readiness; the ledger's fact already says the same.
+    pub readiness: Readiness,
+    /// What its tags say of a hold.
+    pub tag_hold: TagHold,
+    /// It is one of the nodes that a warm window wants now.
+    pub warm: bool,
 }
 
 impl Look {
     /// What is held to be true of the node.
     pub fn phase(&self) -> Phase {
         phase(&self.seen, &self.record, self.now)
+    }
+
+    /// Whether a call holds it.
+    pub fn is_leased(&self) -> bool {
+        self.record.calls(self.now) > 0
+    }
+
+    /// Whether a person holds it, by its tags or in the ledger.
+    pub fn is_held(&self) -> bool {
+        self.tag_hold.keeps(self.now) || self.record.hold.as_ref().is_some_and(|hold| self.now < hold.until)
+    }
+
+    /// Running, known not to be ready, and never ready since its launch, for longer than a start may take: it will not
+    /// become so by itself (field case 42).
+    pub fn is_stuck(&self, policy: &Policy) -> bool {
+        self.seen.state == NodeState::Running
+            && self.readiness == Readiness::NotReady
+            && !self.record.was_ready(self.seen.launched_at)
+            && self.seen.launched_at.is_some_and(|at| self.now - at >= policy.ready_within)
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 pub enum Question {
     /// Is a node to be started, and what is the caller told?
     Wake,
+    /// May a call have a node?
+    Lease,
     /// Is a node to be stopped?
     Idle,
     /// Has a node been up for too long today?
@@ -55,25 +57,28 @@ reasons! {
     GateClosed, "gate_closed", Wake, "nothing, refused",
         "The gate is closed, by the budget or by a person: no wake is taken and nothing is started.";
     NotWanted, "not_wanted", Wake, "nothing",
-        "Nobody wants a node: no wake is newer than the last stop decision, or the newest one is older than the wish time.";
+        "Nobody wants a node: no wake is newer than the last stop decision or the wish time, no call is in progress or waiting, no warm window is in force.";
     NoNode, "no_node", Wake, "nothing, told",
         "The pool has no node, or every node of it is terminated.";
     AlreadyReady, "already_ready", Wake, "nothing",
-        "A node of the pool is ready.";
+        "As many nodes are ready or on their way as are wanted, and one is ready.";
     AlreadyStarting, "already_starting", Wake, "nothing",
-        "A node of the pool is on its way up, or a START is claimed for it.";
+        "As many nodes as are wanted are on their way up, or a START is claimed for them.";
     StartUnresolved, "start_unresolved", Wake, "start",
         "A START shows no effect and its effect is overdue: it is repeated on the same node, never on the next candidate.";
     StopUnresolved, "stop_unresolved", Wake, "start",
         "A STOP had no answer, its effect is overdue and the node is wanted: START tells for certain, and is harmless where the node still runs.";
     Wanted, "wanted", Wake, "start",
-        "A node is wanted, none is up, and this one is stopped and free of a refusal that is waited out.";
+        "More nodes are wanted than are up (by a wake, by calls in progress and waiting, or by a warm window), and this one is stopped and free of a refusal that is waited out.";
     OtherType, "other_type", Wake, "change the type and start",
         "A node is wanted, no candidate has capacity, and this stopped one may be tried as another instance type of the pool's list.";
     StoppingWillStart, "stopping_will_start", Wake, "nothing",
         "The node is going down: EC2 refuses a START until it is stopped; the wake is kept and met then.";
     CoolingDown, "cooling_down", Wake, "nothing",
         "Every candidate was refused lately (capacity, quota, fault); it is tried again when its wait is over, with no further request.";
+
+    Full, "full", Lease, "nothing, told to wait",
+        "Every ready node has as many calls as it can take: no lease is given, and one more node is wanted.";
 
     Terminated, "terminated", Idle, "keep",
         "The node is terminated: neither started nor stopped.";
@@ -89,22 +94,32 @@ reasons! {
         "The node is stopping, or a STOP is claimed whose effect is not overdue.";
     StopHadNoEffect, "stop_had_no_effect", Idle, "stop",
         "A STOP was claimed, its effect is overdue, and the node was neither wanted nor used for the idle time: it is sent again.";
+    Leased, "leased", Idle, "keep",
+        "A lease is live on it: a call is in progress.";
+    OpenCall, "open_call", Idle, "keep",
+        "A call or connection is open.";
+    Held, "held", Idle, "keep",
+        "A person holds it, by the tag `reveille:keep-until` or in the ledger; a tag that cannot be read holds it too, and is told.";
+    WarmWindow, "warm_window", Idle, "keep",
+        "A warm window wants it now, or will by the time a boot takes.";
     BootGrace, "boot_grace", Idle, "keep",
         "The node was launched less than the grace time ago.";
     SignalsUnknown, "signals_unknown", Idle, "keep",
         "A signal could not be read, or its silence is not proved: unknown never stops a node.";
-    OpenCall, "open_call", Idle, "keep",
-        "A call or connection is open.";
     Drain, "drain", Idle, "stop",
         "The pool is drained: the budget is spent, no call is open, and two readings say so.";
     Draining, "draining", Idle, "keep or mark",
         "The pool is drained, and the node waits for its calls to end, or for the second reading.";
+    NeverReady, "never_ready", Idle, "mark, then stop and start once more; told",
+        "It runs, is known not to be ready and never was since its launch, for longer than a start may take: wakes and requests do not hold it.";
     RecentWake, "recent_wake", Idle, "keep",
-        "Somebody woke the node less than the idle time ago.";
+        "Somebody woke the node less than the idle time ago; by a pre-warm, less than the pre-warm time ago.";
     RecentUse, "recent_use", Idle, "keep",
         "A request was counted less than the idle time ago, or silence is proved for less than that.";
+    RecentLease, "recent_lease", Idle, "keep",
+        "A lease was live less than the idle time ago.";
     RecentStart, "recent_start", Idle, "keep",
-        "The node was started or became ready less than the idle time ago.";
+        "The node was started or became ready less than the idle time ago; by a pre-warm, less than the pre-warm time ago.";
     StopRefused, "stop_refused", Idle, "keep, told",
         "EC2 refused the last STOP for a lasting cause (stop protection, a one-time spot request); it is tried again later.";
     FirstReading, "first_reading", Idle, "mark",

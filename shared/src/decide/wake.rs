@@ -3,10 +3,11 @@
 use super::{Look, Reason};
 use crate::domain::{
     ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeState, Phase, PoolRecord, Wake,
+    WarmWish,
 };
 use crate::error::ErrorClass;
 use crate::observation::is_overdue;
-use crate::policy::Policy;
+use crate::policy::{Policy, PoolRules};
 use serde::Serialize;
 
 /// What is done for the wish.
@@ -48,6 +49,7 @@ pub fn decide(
     record: &PoolRecord,
     target: Option<&NodeId>,
     policy: &Policy,
+    rules: &PoolRules,
     now: Instant,
 ) -> WakeDecision {
     let looks: Vec<&Look> = looks.iter().filter(|look| target.is_none_or(|id| *id == look.seen.id)).collect();
@@ -64,17 +66,25 @@ pub fn decide(
     if record.closed_gate(now).is_some() {
         return nothing(Reason::GateClosed, looks.first());
     }
-    if !is_wanted(&looks, record, target, policy, now) {
+    let wanted = nodes_wanted(&looks, record, target, policy, rules, now);
+    if wanted == 0 {
         return nothing(Reason::NotWanted, looks.first());
     }
     if looks.iter().all(|look| look.phase() == Phase::Gone) {
         return nothing(Reason::NoNode, looks.first());
     }
-    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Ready) {
-        return nothing(Reason::AlreadyReady, Some(look));
-    }
-    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Starting && !start_is_unresolved(look)) {
-        return nothing(Reason::AlreadyStarting, Some(look));
+    // A node that will not become ready is no supply: whoever waits for it waits for nothing.
+    let ready: Vec<&&Look> = looks.iter().filter(|look| look.phase() == Phase::Ready).collect();
+    let is_coming =
+        |look: &&&Look| look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_stuck(policy);
+    let coming: Vec<&&Look> = looks.iter().filter(is_coming).collect();
+    let up = |reason_of_none| match (ready.first(), coming.first()) {
+        (Some(look), _) => nothing(Reason::AlreadyReady, Some(look)),
+        (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
+        (None, None) => reason_of_none,
+    };
+    if ready.len() + coming.len() >= wanted {
+        return up(nothing(Reason::NotWanted, looks.first()));
     }
     if let Some(look) = looks.iter().find(|look| start_is_unresolved(look)) {
         return start(Reason::StartUnresolved, look);
@@ -82,7 +92,7 @@ pub fn decide(
     if let Some(look) = looks.iter().find(|look| stop_is_unresolved(look)) {
         return start(Reason::StopUnresolved, look);
     }
-    if let Some(look) = looks.iter().find(|look| is_free(look)) {
+    if let Some(look) = looks.iter().find(|look| is_free(look) && !is_left_alone(look, rules, record, policy)) {
         return start_as_preferred(look);
     }
     if let Some((look, kind)) = looks.iter().find_map(|look| Some((look, untried_type(look)?))) {
@@ -90,10 +100,52 @@ pub fn decide(
         let action = WakeAction::StartAs(node.clone(), kind.clone());
         return WakeDecision { action, reason: Reason::OtherType, node: Some(node) };
     }
-    if let Some(look) = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look)) {
-        return nothing(Reason::StoppingWillStart, Some(look));
+    let going_down = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look));
+    let waiting = match (going_down, looks.iter().find(|look| look.is_stuck(policy))) {
+        (Some(look), _) => nothing(Reason::StoppingWillStart, Some(look)),
+        // It runs still, and is stopped and started once more.
+        (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
+        (None, None) => nothing(Reason::CoolingDown, looks.first()),
+    };
+    up(waiting)
+}
+
+/// How many nodes are wanted: by a wake, by calls in progress and waiting, or by a warm window; of a named node only itself.
+pub fn nodes_wanted(
+    looks: &[&Look],
+    record: &PoolRecord,
+    target: Option<&NodeId>,
+    policy: &Policy,
+    rules: &PoolRules,
+    now: Instant,
+) -> usize {
+    let by_wake = usize::from(is_wanted(looks, record, target, policy, now));
+    if target.is_some() {
+        return by_wake;
     }
-    nothing(Reason::CoolingDown, looks.first())
+    let up = |look: &&&Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+    let in_progress: usize = looks.iter().filter(up).map(|look| look.record.calls(now)).sum();
+    let by_calls = rules.nodes_for(in_progress + record.calls_waiting(now));
+    // A person who stopped a node within the window meant it.
+    let by_window = warm_wish(rules, record, policy, now).map_or(0, |wish| {
+        let taken_back = looks.iter().filter(|look| was_stopped_by_hand(look, wish.from)).count();
+        usize::try_from(wish.nodes).unwrap_or(usize::MAX).saturating_sub(taken_back)
+    });
+    by_wake.max(by_calls).max(by_window)
+}
+
+/// What the pool's warm windows want now, or by the time that nearly every boot takes and a tick is over.
+pub fn warm_wish(rules: &PoolRules, record: &PoolRecord, policy: &Policy, now: Instant) -> Option<WarmWish> {
+    let lead = record.boot_time(None, policy.boot).safe() + policy.tick;
+    crate::domain::wanted(&rules.warm, now, lead)
+}
+
+/// Stopped by hand within a warm window, which is then no reason to start it.
+fn is_left_alone(look: &Look, rules: &PoolRules, record: &PoolRecord, policy: &Policy) -> bool {
+    let window = warm_wish(rules, record, policy, look.now);
+    let woken_since = look.wake.is_some_and(|wake| look.seen.transition_at.is_some_and(|at| wake > at));
+    let calls = record.calls_waiting(look.now) > 0;
+    window.is_some_and(|wish| was_stopped_by_hand(look, wish.from)) && !woken_since && !calls
 }
 
 /// The node that an action starts, and as which type.

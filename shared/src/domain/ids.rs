@@ -82,6 +82,13 @@ word!(
     32
 );
 
+word!(
+    /// A lease: one call in progress, named by the app that holds it.
+    LeaseId,
+    "lease id",
+    64
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

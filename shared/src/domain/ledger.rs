@@ -1,6 +1,6 @@
 //! The ledger's item of one pool: demand, claims and the few facts that EC2 cannot tell.
 
-use super::{InstanceType, Instant, Launch, NodeId, Usd};
+use super::{BootTime, Boots, Hold, InstanceType, Instant, Launch, Lease, LeaseId, NodeId, Usd};
 use crate::error::{CallError, ErrorClass};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,10 @@ pub struct PoolRecord {
     pub line_wake: Option<Wake>,
     /// A closed gate: no wake is taken. Absent: open.
     pub gate: Option<Gate>,
+    /// Calls that found no node with room, each until when it is taken to wait: they want nodes of their own.
+    pub waiting: BTreeMap<LeaseId, Instant>,
+    /// The wakes of the newest minute in which one came.
+    pub rate: Option<Rate>,
     /// What is known of each node.
     pub nodes: BTreeMap<NodeId, NodeRecord>,
     /// Attributes that could not be read. They count as absent, except that a node with an unreadable claim is Unknown.
@@ -52,6 +56,21 @@ impl PoolRecord {
     /// The gate, if it is closed at this instant.
     pub fn closed_gate(&self, now: Instant) -> Option<&Gate> {
         self.gate.as_ref().filter(|gate| gate.until.is_none_or(|until| now < until))
+    }
+
+    /// Calls that still wait for a node with room.
+    pub fn calls_waiting(&self, now: Instant) -> usize {
+        self.waiting.values().filter(|until| now < **until).count()
+    }
+
+    /// What a boot of this node is expected to take: by its own last boots, else by those of the pool's other nodes, else
+    /// the configured guess.
+    pub fn boot_time(&self, node: Option<&NodeId>, guess: TimeDelta) -> BootTime {
+        let of =
+            |node: &NodeRecord| node.boots.iter().flat_map(|boots| boots.seconds.iter().copied()).collect::<Vec<u32>>();
+        let own = node.and_then(|id| self.nodes.get(id)).map(of).unwrap_or_default();
+        let all = || self.nodes.values().flat_map(of).collect();
+        BootTime::of(if own.is_empty() { all() } else { own }, guess)
     }
 
     /// Whether a log line's wake at this instant came when the source had woken too often for nothing (field case 20).
@@ -83,6 +102,53 @@ pub struct NodeRecord {
     pub launch: Option<Launch>,
     /// Launches of today that served nobody.
     pub noise: Option<Noise>,
+    /// Its calls in progress, and those whose lease ran out and was not cleared away yet.
+    pub leases: BTreeMap<LeaseId, Lease>,
+    /// When a lease was last given, renewed or ended.
+    pub leased: Option<Instant>,
+    /// An operator's hold.
+    pub hold: Option<Hold>,
+    /// What its last boots took.
+    pub boots: Option<Boots>,
+}
+
+impl NodeRecord {
+    /// Its calls in progress.
+    pub fn live_leases(&self, now: Instant) -> impl Iterator<Item = (&LeaseId, &Lease)> {
+        self.leases.iter().filter(move |(_, lease)| lease.is_live(now))
+    }
+
+    /// How many calls are in progress.
+    pub fn calls(&self, now: Instant) -> usize {
+        self.live_leases(now).count()
+    }
+
+    /// The newest instant at which a lease held it, as of `now`.
+    pub fn last_leased(&self, now: Instant) -> Option<Instant> {
+        let ends = self.leases.values().map(|lease| lease.until.min(now));
+        ends.chain(self.leased).max()
+    }
+
+    /// Whether it is ready as far as the ledger knows: it was, since its launch, and nothing has taken it back.
+    pub fn is_ready(&self, launched_at: Option<Instant>) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.launched_at == launched_at && ready.lost_at.is_none())
+    }
+
+    /// Whether it was ever ready since its launch.
+    pub fn was_ready(&self, launched_at: Option<Instant>) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.launched_at == launched_at)
+    }
+}
+
+/// Wakes counted in one minute, so that whoever can wake cannot flood: whoever can wake can spend.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Rate {
+    /// Minutes since 1970.
+    pub minute: i64,
+    /// All wakes by callers.
+    pub all: u32,
+    /// Those of each caller's bucket.
+    pub by: BTreeMap<String, u32>,
 }
 
 /// A source that wakes for nothing more often than this in a day is told (design: "more than 6 times a day"), and its log
@@ -142,6 +208,22 @@ pub struct Wake {
     pub at: Instant,
     /// Where it came from.
     pub source: WakeSource,
+    /// The beginning of a path, out of the configured ones, that the line asked for; `/wake` or `/leases` of a caller.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The class of the caller: a token's or a role's name, or the product in a log line's user agent.
+    #[serde(default)]
+    pub caller: Option<String>,
+    /// When the line was written; of a caller the time of its call.
+    #[serde(default)]
+    pub line_at: Option<Instant>,
+}
+
+impl Wake {
+    /// A wake of which no more is known.
+    pub fn new(at: Instant, source: WakeSource) -> Self {
+        Self { at, source, path: None, caller: None, line_at: None }
+    }
 }
 
 /// Where a wake came from.
@@ -150,6 +232,8 @@ pub struct Wake {
 pub enum WakeSource {
     /// `POST /wake`, the app's call on entry.
     Prewarm,
+    /// `PUT /leases/{id}` that found no node with room: a call is waiting.
+    Call,
     /// A line of a request log.
     LogLine,
     /// A log batch too big to read: one wake too many costs half an hour, one too few costs a call.
@@ -161,6 +245,7 @@ impl WakeSource {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prewarm => "prewarm",
+            Self::Call => "call",
             Self::LogLine => "log_line",
             Self::UnreadableBatch => "unreadable_batch",
         }
@@ -169,7 +254,7 @@ impl WakeSource {
     /// Whether it came by a log, and not by a caller.
     pub fn is_log(self) -> bool {
         match self {
-            Self::Prewarm => false,
+            Self::Prewarm | Self::Call => false,
             Self::LogLine | Self::UnreadableBatch => true,
         }
     }
@@ -237,6 +322,9 @@ pub struct ReadyFact {
     pub at: Instant,
     /// The launch it belongs to; a later launch voids it.
     pub launched_at: Option<Instant>,
+    /// Since when it is not ready any more.
+    #[serde(default)]
+    pub lost_at: Option<Instant>,
 }
 
 /// Which call keeps failing.

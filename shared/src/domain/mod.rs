@@ -1,22 +1,32 @@
 //! The words of the field as types: pools, nodes, what EC2 says of them and what is held to be true.
 
 mod beat;
+mod boots;
+mod hold;
 mod ids;
 mod launch;
+mod lease;
 mod ledger;
+mod local;
 mod usd;
+mod window;
 
 pub use beat::Beat;
-pub use ids::{InstanceType, NodeId, PoolName, WordFault};
+pub use boots::{BootTime, Boots};
+pub use hold::{Hold, TagHold, read_tags};
+pub use ids::{InstanceType, LeaseId, NodeId, PoolName, WordFault};
 pub use launch::{Launch, UNSEEN, merged, running_seconds};
+pub use lease::Lease;
 pub use ledger::{
     AlertKey, Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Gate, GateKeeper, MOST_NOISE_WAKES, Mark,
-    NodeRecord, Noise, PoolRecord, ReadyFact, RunId, Wake, WakeSource,
+    NodeRecord, Noise, PoolRecord, Rate, ReadyFact, RunId, Wake, WakeSource,
 };
 pub use usd::{Usd, UsdFault};
+pub use window::{DaySpec, WarmWindow, WarmWish, WindowFault, WindowSpec, next_opening, wanted};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// An instant in UTC. Zones are applied at the edge only.
 pub type Instant = DateTime<Utc>;
@@ -82,6 +92,8 @@ pub struct NodeSeen {
     pub name: Option<String>,
     /// The value of the tag `reveille:pool`.
     pub pool: PoolName,
+    /// Its other tags: a hold may be among them.
+    pub tags: BTreeMap<String, String>,
     /// EC2's word.
     pub state: NodeState,
     /// LaunchTime: changes at every start, so it tells an old look from a new one.

@@ -41,6 +41,8 @@ pub(super) struct Intent {
     demand: Option<u64>,
     tries: u32,
     fault: Option<Fault>,
+    /// What is recorded with an accepted STOP: the node did not become ready. The wakes in view stay unmet.
+    once_stopped: Option<Fault>,
 }
 
 impl Intent {
@@ -69,7 +71,13 @@ impl Intent {
             demand: (act == Act::Stop).then_some(look.demand),
             tries: earlier.map_or(1, |claim| claim.tries.saturating_add(1)),
             fault: look.record.fault.clone(),
+            once_stopped: None,
         }
+    }
+
+    /// The same, of a node that does not become ready: the wishes for it stand.
+    pub(super) fn with_fault_once_stopped(self, fault: Fault) -> Self {
+        Self { once_stopped: Some(fault), wake: None, source: None, ..self }
     }
 
     /// The same, as another instance type.
@@ -435,7 +443,7 @@ impl Acts {
 
     fn stopped(&mut self, intent: &Intent, stopped: Stopped, outcome: &mut Outcome) {
         self.tell_of_no_effect(intent);
-        self.record(intent, ClaimAnswer::Accepted, None);
+        self.record(intent, ClaimAnswer::Accepted, intent.once_stopped.clone());
         if stopped.before == NodeState::Running || intent.act == Act::ForceStop {
             outcome.effects.push(effect(intent, EffectKind::Stop, intent.reason.as_str().to_owned()));
         }
@@ -614,6 +622,11 @@ fn effect_of_write(call: Call) -> Option<Effect> {
         Call::DescribeNodes { .. }
         | Call::ReadLedger { .. }
         | Call::RecordDemand { .. }
+        | Call::GiveLease { .. }
+        | Call::RenewLease { .. }
+        | Call::EndLease { .. }
+        | Call::ReadBeats { .. }
+        | Call::SetHold { .. }
         | Call::ReadActivity { .. }
         | Call::ReadLogs { .. }
         | Call::ReadHistory { .. }

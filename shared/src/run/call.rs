@@ -5,11 +5,13 @@ use super::alert::Alert;
 use crate::access_log::Filter;
 use crate::decide::budget::{Basis, BudgetPolicy};
 use crate::domain::{
-    AlertKey, Blind, Claim, ClaimAnswer, Disk, Fault, Gate, InstanceType, Instant, Launch, Mark, NodeId, NodeSeen,
-    NodeState, Noise, PoolName, PoolRecord, ReadyFact, RunId, Usd, Wake,
+    AlertKey, Beat, Blind, Boots, Claim, ClaimAnswer, ClaimKind, Disk, Fault, Gate, Hold, InstanceType, Instant,
+    Launch, Lease, LeaseId, Mark, NodeId, NodeSeen, NodeState, Noise, PoolName, PoolRecord, ReadyFact, RunId, Usd,
+    Wake,
 };
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
+use crate::policy::PoolRules;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,6 +70,10 @@ pub struct PoolPolicy {
     pub logs: Vec<LogSource>,
     /// The instance types a node may be started as where there is no capacity, the preferred one first; empty: never changed.
     pub types: Vec<InstanceType>,
+    /// The load balancer's count of healthy hosts, where readiness is read from it.
+    pub healthy_hosts: Option<MetricRef>,
+    /// Readiness, calls and warm windows.
+    pub rules: PoolRules,
 }
 
 impl From<Vec<Signal>> for PoolPolicy {
@@ -149,11 +155,48 @@ pub enum Fact {
     Blind(Option<Blind>),
     /// Launches that served nobody.
     Noise(Option<Noise>),
+    /// What the last boots took.
+    Boots(Option<Boots>),
 }
 
 /// The attribute that holds a fact of a node: `KIND#NODE`. One attribute a fact, at the top level.
 pub fn fact_name(kind: &str, node: &NodeId) -> String {
     format!("{kind}#{node}")
+}
+
+/// Caps on the wakes of one minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cap {
+    /// The caller's bucket.
+    pub caller: String,
+    /// The most wakes of this caller.
+    pub each: u32,
+    /// The most of all callers.
+    pub all: u32,
+}
+
+/// A call that waits for a node with room, and those whose wait is over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// The call, and until when it is taken to wait; none where so many wait already that one more says nothing.
+    pub call: Option<(LeaseId, Instant)>,
+    /// Those that are cleared away: their wait is over.
+    pub over: Vec<LeaseId>,
+}
+
+/// What a new lease was decided on; if it has changed, the decision is made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseGround {
+    /// The node's newest claim: a STOP that was claimed since must not be overtaken.
+    pub claim: Option<(RunId, ClaimKind)>,
+    /// The most leases the node can have.
+    pub most: u32,
+    /// The node has none yet, not even one that ran out.
+    pub is_first: bool,
+    /// Those that ran out, and are cleared away.
+    pub over: Vec<LeaseId>,
+    /// Whether the call was waiting; it no longer is.
+    pub was_waiting: bool,
 }
 
 /// On which counters a claim depends.
@@ -179,8 +222,8 @@ pub enum Call {
         /// Which.
         pools: BTreeSet<PoolName>,
     },
-    /// Records a wake: one update that moves the demand counter and returns the new item. It is refused by a closed gate and
-    /// by nothing else.
+    /// Records a wake: one update that moves the demand counter and returns the new item. It is refused by a closed gate, by
+    /// a caller who asks too often, and by nothing else.
     RecordDemand {
         /// The pool.
         pool: PoolName,
@@ -188,6 +231,62 @@ pub enum Call {
         node: Option<NodeId>,
         /// The wake.
         wake: Wake,
+        /// Caps for callers; none for lines of a log.
+        cap: Option<Cap>,
+        /// The call that waits, where it is one.
+        waiting: Waiting,
+    },
+    /// Gives a lease on a node: one update that moves the demand counter, if what it was decided on still stands. Refused
+    /// by a closed gate too.
+    GiveLease {
+        /// The pool.
+        pool: PoolName,
+        /// The node.
+        node: NodeId,
+        /// The lease's name.
+        id: LeaseId,
+        /// The lease.
+        lease: Lease,
+        /// What has to stand still.
+        ground: LeaseGround,
+    },
+    /// Renews a live lease of this caller, and moves the demand counter; the gate has no say in it.
+    RenewLease {
+        /// The pool.
+        pool: PoolName,
+        /// The node it is on.
+        node: NodeId,
+        /// The lease's name.
+        id: LeaseId,
+        /// Until when now, whose it is, and the instant of the call.
+        lease: Lease,
+    },
+    /// Ends a lease of this caller.
+    EndLease {
+        /// The pool.
+        pool: PoolName,
+        /// The node it is on.
+        node: NodeId,
+        /// The lease's name.
+        id: LeaseId,
+        /// Whose it is.
+        by: String,
+        /// When.
+        at: Instant,
+    },
+    /// The newest beats of these nodes; a node without one, or with one that cannot be read, is not in the answer.
+    ReadBeats {
+        /// Which.
+        nodes: BTreeSet<NodeId>,
+    },
+    /// Sets or ends an operator's hold of a node, and moves the demand counter.
+    SetHold {
+        /// The pool.
+        pool: PoolName,
+        /// The node.
+        node: NodeId,
+        /// The hold, or none to end it.
+        hold: Option<Hold>,
     },
     /// GetMetricData in 1-minute buckets.
     ReadActivity {
@@ -388,6 +487,17 @@ pub enum Demanded {
     Recorded(PoolRecord),
     /// Refused by a closed gate; the item as it is.
     Refused(PoolRecord),
+    /// Too many wakes in this minute, by this caller or by all.
+    TooMany,
+}
+
+/// What became of a lease.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Leased {
+    /// Given, renewed or ended; the item as it is now.
+    Done(PoolRecord),
+    /// What it was decided on has changed; the item as it is now.
+    Moved(PoolRecord),
 }
 
 /// What StartInstances answered.
@@ -427,6 +537,8 @@ pub enum Answer {
     BudgetNote(Result<BudgetNote, CallError>),
     GateSet(Result<bool, CallError>),
     Resized(Result<(), CallError>),
+    Lease(Result<Leased, CallError>),
+    Beats(Result<BTreeMap<NodeId, Beat>, CallError>),
 }
 
 macro_rules! takes {
@@ -463,4 +575,6 @@ takes! {
     take_budget_note, BudgetNote, BudgetNote, "read the budget's note";
     take_resized, Resized, (), "change the instance type";
     take_gate_set, GateSet, bool, "set the gate";
+    take_lease, Lease, Leased, "lease";
+    take_beats, Beats, BTreeMap<NodeId, Beat>, "read beats";
 }

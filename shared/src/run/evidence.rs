@@ -5,17 +5,16 @@ use super::call::Call;
 use super::outcome::{Effect, EffectKind};
 use super::{Alert, Context};
 use crate::decide::Look;
-use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, NodeState, StateReason};
-use crate::error::{CallError, TookEffect, class_of};
+use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NodeState, StateReason};
+use crate::error::{CallError, ErrorClass, TookEffect, class_of};
 use crate::observation::is_overdue;
-use crate::policy::STALE_LOOK;
-use chrono::TimeDelta;
+use crate::policy::{LEFT_STOPPED, Policy, STALE_LOOK};
 
 /// EC2's code where the node's own system asked for the stop.
 const OS_SHUTDOWN: &str = "Client.InstanceInitiatedShutdown";
 
-/// A start may take this long (design: "start deadline").
-const START_DEADLINE: TimeDelta = TimeDelta::minutes(10);
+/// The code of a start that was accepted and led to nothing.
+pub(super) const NEVER_READY: &str = "NeverReady";
 
 /// A START that fell back, as it is to be recorded and told.
 pub(super) struct FallenStart {
@@ -51,7 +50,7 @@ pub(super) fn note_fallen_start(ctx: &Context, look: &mut Look) -> Option<Fallen
 /// moved, or it did not and the effect is overdue (field case 03).
 fn fell_back(look: &Look) -> Option<CallError> {
     let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start && claim.answer.is_none())?;
-    let was_ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
+    let was_ready = look.record.was_ready(look.seen.launched_at);
     let ended = look.seen.launched_at > claim.launched_at || (is_overdue(&look.record, look.now) && !was_ready);
     // A system that powers itself off before it was ever ready failed to boot, whatever EC2 calls it.
     let fell = |reason: &&StateReason| !reason.was_asked_for() || reason.code == OS_SHUTDOWN;
@@ -69,18 +68,37 @@ fn fell_back(look: &Look) -> Option<CallError> {
     })
 }
 
-/// Running for longer than a start may take, and never ready.
-pub(super) fn is_late(look: &Look) -> bool {
-    let ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
-    let overdue = look.seen.launched_at.is_some_and(|at| look.now - at >= START_DEADLINE);
-    look.seen.state == NodeState::Running && !ready && overdue
+/// Running for longer than a start may take, and never ready, whether that is known or could not be read.
+pub(super) fn is_late(look: &Look, policy: &Policy) -> bool {
+    let overdue = look.seen.launched_at.is_some_and(|at| look.now - at >= policy.ready_within);
+    look.seen.state == NodeState::Running && !look.record.was_ready(look.seen.launched_at) && overdue
+}
+
+/// How often in a row a node was stopped because it did not become ready.
+pub(super) fn never_ready_tries(look: &Look) -> u32 {
+    look.record.fault.as_ref().filter(|fault| fault.code == NEVER_READY).map_or(0, |fault| fault.tries)
+}
+
+/// The fault of a node that is stopped because it does not become ready: it may be started again at once the first time, and
+/// after a day from the second on (design: "stopped and started once more, then left stopped").
+pub(super) fn never_ready(look: &Look, now: Instant) -> Fault {
+    let earlier = look.record.fault.as_ref().filter(|fault| fault.code == NEVER_READY);
+    let tries = never_ready_tries(look) + 1;
+    Fault {
+        kind: FaultKind::Start,
+        class: ErrorClass::Permanent,
+        code: NEVER_READY.to_owned(),
+        since: earlier.map_or(look.seen.launched_at.unwrap_or(now), |fault| fault.since),
+        tries,
+        retry_at: if tries > 1 { now + LEFT_STOPPED } else { now },
+        types: Vec::new(),
+    }
 }
 
 /// A refused START is over once the node is ready, a refused STOP once it is stopped.
 pub(super) fn fault_is_over(look: &Look) -> bool {
-    let ready = look.record.ready.as_ref().is_some_and(|ready| ready.launched_at == look.seen.launched_at);
     look.record.fault.as_ref().is_some_and(|fault| match fault.kind {
-        FaultKind::Start => look.seen.state == NodeState::Running && ready,
+        FaultKind::Start => look.seen.state == NodeState::Running && look.record.was_ready(look.seen.launched_at),
         FaultKind::Stop => look.seen.state == NodeState::Stopped,
     })
 }

@@ -3,24 +3,26 @@
 use super::act::{Act, Acts, Intent};
 use super::alert::{About, Alert, Whom};
 use super::call::{
-    Activity, Answer, Call, Fact, LogActivity, take_activity, take_ledger, take_logs, take_nodes, take_readiness,
+    Activity, Answer, Call, Fact, LogActivity, take_activity, take_beats, take_ledger, take_logs, take_nodes,
+    take_readiness,
 };
-use super::evidence::{fault_is_over, is_late, note_fallen_start};
+use super::evidence::{fault_is_over, is_late, never_ready, never_ready_tries, note_fallen_start};
 use super::launches::{Launches, Sight, wasted, wasted_today};
-use super::look::{Facts, activity_call, decided, logs_call, used, without_use};
+use super::look::{Facts, Signals, activity_call, decided, logs_call, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
+use super::readiness::{self, Read};
 use super::{Context, Outcome, Run, Step};
 use crate::decide::idle::{IdleAction, IdleDecision};
 use crate::decide::uptime::LocalDay;
 use crate::decide::wake::WakeAction;
-use crate::decide::{Look, Reason, blind, idle, wake};
+use crate::decide::{Look, Readiness, Reason, blind, idle, wake};
 use crate::domain::{
-    AlertKey, Blind, InstanceType, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase, PoolName,
-    PoolRecord, ReadyFact,
+    AlertKey, Blind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase,
+    PoolName, PoolRecord,
 };
 use crate::error::CallError;
 use crate::observation::{Unread, is_overdue};
-use crate::policy::{DRAIN_DEADLINE, MOST_TRIES};
+use crate::policy::{DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Stage {
     Start,
     Look,
-    Signals { nodes: Vec<NodeSeen>, activity: bool, logs: bool, readiness: bool },
+    Signals { nodes: Vec<NodeSeen>, activity: bool, logs: bool, beats: bool, readiness: bool },
     Act(Box<Acts>),
     Over,
 }
@@ -47,7 +49,7 @@ pub struct IdleRun {
     alerts: Vec<Alert>,
     intents: Vec<Intent>,
     /// What the first look read of use.
-    signals: Option<(Result<Activity, CallError>, Result<LogActivity, CallError>)>,
+    signals: Option<Signals>,
     /// Writes that wait until the message of their key is out.
     deferred: Vec<(AlertKey, Call)>,
     /// The nodes as they were listed last, and what was tried to be started, each once a run.
@@ -84,13 +86,15 @@ impl Run for IdleRun {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.look(),
             Stage::Look => self.looked(answers),
-            Stage::Signals { nodes, activity, logs, readiness } => {
+            Stage::Signals { nodes, activity, logs, beats, readiness } => {
                 let mut answers = answers.into_iter();
-                let points = if activity { take_activity(answers.next()) } else { Ok(Activity::new()) };
-                let lines = if logs { take_logs(answers.next()) } else { Ok(LogActivity::new()) };
-                let ready = if readiness { take_readiness(answers.next()) } else { Ok(BTreeSet::new()) };
-                self.signals = Some((points.clone(), lines.clone()));
-                self.signalled(nodes, &points, &lines, ready)
+                let activity = if activity { take_activity(answers.next()) } else { Ok(Activity::new()) };
+                let logs = if logs { take_logs(answers.next()) } else { Ok(LogActivity::new()) };
+                let beats = if beats { take_beats(answers.next()) } else { Ok(BTreeMap::new()) };
+                let checks = if readiness { take_readiness(answers.next()) } else { Ok(BTreeSet::new()) };
+                let read = Signals { activity, logs, beats };
+                self.signals = Some(read.clone());
+                self.signalled(nodes, &read, checks)
             }
             Stage::Act(acts) => self.acted(*acts, answers),
             Stage::Over => Step::Done(std::mem::take(&mut self.outcome)),
@@ -131,49 +135,57 @@ impl IdleRun {
     fn ask_signals(&mut self, nodes: Vec<NodeSeen>) -> Step {
         self.nodes.clone_from(&nodes);
         // A second look asks what has been claimed meanwhile: the use was read a moment ago, and reading logs takes seconds.
-        if let Some((activity, logs)) = self.signals.clone() {
-            return self.signalled(nodes, &activity, &logs, Ok(BTreeSet::new()));
+        if let Some(read) = self.signals.clone() {
+            return self.signalled(nodes, &read, Ok(BTreeSet::new()));
         }
         let (activity, logs) = (activity_call(&self.ctx, &nodes), logs_call(&self.ctx, &nodes));
+        let beating: BTreeSet<NodeId> =
+            nodes.iter().filter(|node| self.beats(node)).map(|node| node.id.clone()).collect();
+        let beats = (!beating.is_empty()).then_some(Call::ReadBeats { nodes: beating });
         let unready: BTreeSet<NodeId> =
-            nodes.iter().filter(|node| self.is_unready(node)).map(|node| node.id.clone()).collect();
+            nodes.iter().filter(|node| self.is_to_be_checked(node)).map(|node| node.id.clone()).collect();
         let readiness = (!unready.is_empty()).then_some(Call::ReadReadiness { nodes: unready });
         self.stage = Stage::Signals {
             nodes,
             activity: activity.is_some(),
             logs: logs.is_some(),
+            beats: beats.is_some(),
             readiness: readiness.is_some(),
         };
-        let calls: Vec<Call> = activity.into_iter().chain(logs).chain(readiness).collect();
+        let calls: Vec<Call> = activity.into_iter().chain(logs).chain(beats).chain(readiness).collect();
         if calls.is_empty() { self.next(Vec::new()) } else { Step::Calls(calls) }
     }
 
-    /// Running since a launch at which nobody has seen it ready yet.
-    fn is_unready(&self, node: &NodeSeen) -> bool {
-        let known =
-            self.record(&node.pool).node(&node.id).ready.is_some_and(|ready| ready.launched_at == node.launched_at);
-        node.state == NodeState::Running && self.ctx.pools.contains_key(&node.pool) && !known
+    /// A running node whose beat is use, or readiness.
+    fn beats(&self, node: &NodeSeen) -> bool {
+        let rules = self.ctx.pools.get(&node.pool).map(|pool| &pool.rules);
+        node.state == NodeState::Running && rules.is_some_and(|rules| rules.beat || readiness::by_beat(rules.ready))
+    }
+
+    /// Running since a launch at which nobody has seen its status checks pass yet. Later ticks save the call; who answers a
+    /// caller asks again.
+    fn is_to_be_checked(&self, node: &NodeSeen) -> bool {
+        let known = self.record(&node.pool).node(&node.id).was_ready(node.launched_at);
+        let by_checks = self.ctx.pools.get(&node.pool).is_some_and(|pool| readiness::by_checks(pool.rules.ready));
+        node.state == NodeState::Running && by_checks && !known
     }
 
     fn record(&self, pool: &PoolName) -> PoolRecord {
         self.records.get(pool).cloned().unwrap_or_default()
     }
 
-    fn signalled(
-        &mut self,
-        nodes: Vec<NodeSeen>,
-        activity: &Result<Activity, CallError>,
-        logs: &Result<LogActivity, CallError>,
-        ready: Result<BTreeSet<NodeId>, CallError>,
-    ) -> Step {
+    fn signalled(&mut self, nodes: Vec<NodeSeen>, read: &Signals, checks: Result<BTreeSet<NodeId>, CallError>) -> Step {
         // The second look has them from the first.
         if self.only.is_none() {
-            self.outcome.failed.extend(activity.as_ref().err().into_iter().chain(logs.as_ref().err()).cloned());
+            let of_use = read.activity.as_ref().err().into_iter().chain(read.logs.as_ref().err());
+            self.outcome.failed.extend(of_use.chain(read.beats.as_ref().err()).cloned());
         }
-        let ready = ready.unwrap_or_else(|error| {
-            self.outcome.failed.push(error);
-            BTreeSet::new()
-        });
+        let ready = Read {
+            checks: checks.map_err(|error| self.outcome.failed.push(error)).ok(),
+            beats: read.beats.as_ref().ok().cloned(),
+            hosts: read.activity.as_ref().ok().cloned(),
+        };
+        let peers = nodes.clone();
         let mut looks: BTreeMap<PoolName, Vec<Look>> =
             self.ctx.pools.keys().map(|pool| (pool.clone(), vec![])).collect();
         for seen in nodes {
@@ -182,13 +194,19 @@ impl IdleRun {
                 continue;
             };
             let record = self.records.entry(seen.pool.clone()).or_default();
-            let reading = used(&self.ctx, &seen, record, activity, logs);
-            pool.push(Look { used: reading, ..without_use(&self.ctx, seen, record) });
+            let reading = used(&self.ctx, &seen, record, read);
+            let readiness = readiness::of(&self.ctx, &seen, &peers, record, &ready);
+            // A tick that saved the call knows nothing new.
+            let saved = readiness == Readiness::NotReady && record.node(&seen.id).was_ready(seen.launched_at);
+            let by_checks = self.ctx.pools.get(&seen.pool).is_some_and(|pool| readiness::by_checks(pool.rules.ready));
+            let readiness = if saved && by_checks { Readiness::Unknown } else { readiness };
+            pool.push(Look { used: reading, readiness, ..without_use(&self.ctx, seen, record) });
         }
-        for looks in looks.values_mut() {
+        for (pool, looks) in &mut looks {
             for look in looks.iter_mut() {
-                self.note_evidence(look, &ready);
+                self.note_evidence(look);
             }
+            self.keep_warm(pool, looks);
         }
         // A second look decides again; what happened was written down by the first.
         if self.only.is_none() {
@@ -212,16 +230,19 @@ impl IdleRun {
     }
 
     /// What this look proves, beyond what the ledger knew: readiness, a start that fell back, a refusal that is over.
-    fn note_evidence(&mut self, look: &mut Look, ready: &BTreeSet<NodeId>) {
-        if ready.contains(&look.seen.id) {
-            let fact = ReadyFact { at: look.now, launched_at: look.seen.launched_at };
-            look.record.ready = Some(fact.clone());
-            self.fact(look, Fact::Ready(Some(fact)));
-            self.effect(look, EffectKind::Ready, "status checks ok".to_owned());
+    fn note_evidence(&mut self, look: &mut Look) {
+        let record = self.record(&look.seen.pool);
+        // On the second look what the first has seen is known.
+        let mut unheard = Outcome::default();
+        let outcome = if self.only.is_none() { &mut self.outcome } else { &mut unheard };
+        for fact in readiness::note(&self.ctx, look, &record, false, outcome) {
+            self.fact(look, fact);
         }
-        if is_late(look) {
-            self.alerts.push(About::node(&self.ctx, &look.seen).not_ready(look.seen.launched_at));
+        if is_late(look, &self.ctx.policy) {
+            let tries = never_ready_tries(look);
+            self.alerts.push(About::node(&self.ctx, &look.seen).not_ready(look, tries, &self.ctx.policy));
         }
+        self.tell_of_hold(look);
         if let Some(fallen) = note_fallen_start(&self.ctx, look) {
             self.writes.push(fallen.write);
             self.alerts.push(fallen.alert);
@@ -230,6 +251,28 @@ impl IdleRun {
         if fault_is_over(look) {
             look.record.fault = None;
             self.fact(look, Fact::Fault(None));
+        }
+    }
+
+    /// The nodes that a warm window wants are kept: those that are ready before those that boot, and the oldest first.
+    fn keep_warm(&self, pool: &PoolName, looks: &mut [Look]) {
+        let record = self.record(pool);
+        let rules = self.rules(pool);
+        let Some(wish) = wake::warm_wish(&rules, &record, &self.ctx.policy, self.ctx.now) else { return };
+        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+        let mut up: Vec<&mut Look> = looks.iter_mut().filter(is_up).collect();
+        up.sort_by_key(|look| (look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone()));
+        up.into_iter().take(usize::try_from(wish.nodes).unwrap_or(usize::MAX)).for_each(|look| look.warm = true);
+    }
+
+    fn rules(&self, pool: &PoolName) -> PoolRules {
+        self.ctx.pools.get(pool).map(|pool| pool.rules.clone()).unwrap_or_default()
+    }
+
+    /// A tag that keeps a running node and that no rule can follow is told once a day (field case 25).
+    fn tell_of_hold(&mut self, look: &Look) {
+        if look.seen.state == NodeState::Running && self.only.is_none() {
+            self.alerts.extend(About::node(&self.ctx, &look.seen).strange_hold(&look.tag_hold));
         }
     }
 
@@ -277,6 +320,10 @@ impl IdleRun {
                     self.fact(look, Fact::Mark(Some(mark)));
                     self.effect(look, EffectKind::IdleMark, decision.reason.as_str().to_owned());
                 }
+                IdleAction::Stop if decision.reason == Reason::NeverReady => {
+                    let fault = never_ready(look, self.ctx.now);
+                    self.intents.push(Intent::new(look, Act::Stop, decision.reason).with_fault_once_stopped(fault));
+                }
                 IdleAction::Stop => self.intents.push(Intent::new(look, Act::Stop, decision.reason)),
                 IdleAction::ForceStop => self.intents.push(Intent::new(look, Act::ForceStop, decision.reason)),
                 IdleAction::PutBack => self.put_back(look),
@@ -295,10 +342,14 @@ impl IdleRun {
     }
 
     fn tell_waiting_drain(&mut self, look: &Look, decision: &IdleDecision) {
-        let waits = matches!(decision.reason, Reason::OpenCall | Reason::Draining | Reason::SignalsUnknown);
-        let since = look.drained_since.filter(|since| waits && look.now - *since >= DRAIN_DEADLINE);
+        // A person's hold beats the budget's drain, and whoever pays is told at once (field case 24).
+        let is_kept = matches!(decision.reason, Reason::Held | Reason::WarmWindow);
+        let waits =
+            matches!(decision.reason, Reason::Leased | Reason::OpenCall | Reason::Draining | Reason::SignalsUnknown);
+        let is_due = |since: &Instant| is_kept || (waits && look.now - *since >= DRAIN_DEADLINE);
+        let since = look.drained_since.filter(is_due);
         if let Some(since) = since {
-            self.alerts.push(About::node(&self.ctx, &look.seen).drain_waits(look, since));
+            self.alerts.push(About::node(&self.ctx, &look.seen).drain_waits(look, since, decision.reason));
         }
     }
 
@@ -307,7 +358,8 @@ impl IdleRun {
         let record = self.record(pool);
         let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
         for target in std::iter::once(None).chain(named) {
-            let decision = wake::decide(looks, &record, target.as_ref(), &self.ctx.policy, self.ctx.now);
+            let decision =
+                wake::decide(looks, &record, target.as_ref(), &self.ctx.policy, &self.rules(pool), self.ctx.now);
             if decision.reason == Reason::NoNode && target.is_none() {
                 self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).no_node());
             }
@@ -418,11 +470,12 @@ impl IdleRun {
         self.acted(acts, Vec::new())
     }
 
-    /// A START was refused in this run: the next node of its pool, or the next type, has its turn at once. Each is tried once.
+    /// A START was refused in this run, or more nodes are wanted than one: the next node of the pool, or the next type, has its
+    /// turn at once. Each is tried once.
     fn next_candidates(&self, acts: &Acts) -> BTreeSet<NodeId> {
-        let refused = |effect: &&Effect| effect.event == EffectKind::StartFailed;
+        let started = |effect: &&Effect| matches!(effect.event, EffectKind::StartFailed | EffectKind::Start);
         let pools: BTreeSet<&PoolName> =
-            self.outcome.effects.iter().filter(refused).filter_map(|effect| effect.pool.as_ref()).collect();
+            self.outcome.effects.iter().filter(started).filter_map(|effect| effect.pool.as_ref()).collect();
         let mut next = BTreeSet::new();
         for pool in pools {
             let Some(record) = acts.records().get(pool) else { continue };
@@ -431,7 +484,8 @@ impl IdleRun {
                 of_pool.map(|seen| without_use(&self.ctx, acts.as_changed(seen.clone()), record)).collect();
             let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
             for target in std::iter::once(None).chain(named) {
-                let decision = wake::decide(&looks, record, target.as_ref(), &self.ctx.policy, self.ctx.now);
+                let (policy, rules) = (&self.ctx.policy, self.rules(pool));
+                let decision = wake::decide(&looks, record, target.as_ref(), policy, &rules, self.ctx.now);
                 let of_pool = |id: &NodeId| looks.iter().any(|look| look.seen.id == *id);
                 let is_enough = self.tried.iter().filter(|(id, _)| of_pool(id)).count() >= MOST_TRIES;
                 let untried =

@@ -113,6 +113,7 @@ fn used(look: &Look, launched_at: Instant, known: Option<bool>) -> Option<bool> 
     let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at >= TimeDelta::minutes(1));
     match look.used {
         _ if known == Some(true) => known,
+        _ if look.record.last_leased(look.now) >= Some(launched_at) => Some(true),
         Ok(used) => Some(seen(used.last_seen)),
         Err(_) => None,
     }

@@ -3,10 +3,10 @@
 use super::Context;
 use super::call::{Activity, Fact, LogActivity, LogSource, MetricRef, Signal, fact_name};
 use super::outcome::Decided;
-use crate::decide::{Look, Reason};
-use crate::domain::{Instant, NodeSeen, NodeState, PoolName, PoolRecord};
+use crate::decide::{Look, Readiness, Reason};
+use crate::domain::{Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, read_tags};
 use crate::error::CallError;
-use crate::observation::{SignalKind, SignalReading, Unread, UseReading, read_use};
+use crate::observation::{SignalKind, SignalReading, Unread, UseReading, beat_signals, read_use};
 use crate::run::Call;
 use chrono::{DurationRound, TimeDelta};
 use serde_json::{Value, json};
@@ -24,8 +24,18 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
         used: Err(Unread::Failed),
         now: ctx.now,
         drained_since: record.closed_gate(ctx.now).filter(|gate| gate.drain).map(|gate| gate.since),
-        observes_calls: pool.is_some_and(|pool| pool.signals.iter().any(|signal| signal.kind == SignalKind::Open)),
+        observes_calls: pool.is_some_and(|pool| {
+            let gauge = pool.signals.iter().any(|signal| signal.kind == SignalKind::Open);
+            gauge || pool.rules.beat || pool.rules.leased
+        }),
         types: pool.map(|pool| pool.types.clone()).unwrap_or_default(),
+        readiness: Readiness::Unknown,
+        tag_hold: read_tags(
+            seen.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())),
+            ctx.policy.zone,
+            ctx.now,
+        ),
+        warm: false,
         seen,
     }
 }
@@ -35,6 +45,8 @@ pub(super) fn activity_call(ctx: &Context, nodes: &[NodeSeen]) -> Option<Call> {
     let mut metrics = BTreeMap::new();
     for node in nodes.iter().filter(|node| node.state == NodeState::Running) {
         let Some(pool) = ctx.pools.get(&node.pool) else { continue };
+        // Before the proofs of life, of which one may be the same metric: there only the presence of points counts.
+        metrics.extend(pool.healthy_hosts.iter().map(|healthy| (healthy.of(&node.id), SignalKind::Open)));
         for signal in &pool.signals {
             metrics.insert(signal.metric.of(&node.id), signal.kind);
         }
@@ -68,23 +80,28 @@ fn whole_minute(at: Instant) -> Instant {
     at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)
 }
 
+/// What was read of use and readiness in one look.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Signals {
+    pub(super) activity: Result<Activity, CallError>,
+    pub(super) logs: Result<LogActivity, CallError>,
+    pub(super) beats: Result<BTreeMap<NodeId, Beat>, CallError>,
+}
+
 /// The use of a node since its launch, from what was read.
-pub(super) fn used(
-    ctx: &Context,
-    seen: &NodeSeen,
-    record: &PoolRecord,
-    activity: &Result<Activity, CallError>,
-    logs: &Result<LogActivity, CallError>,
-) -> UseReading {
-    // A claim that cannot be read might be a STOP under way or a wake's START: nothing is concluded from the rest.
-    if record.unread.contains(&fact_name("claim", &seen.id)) {
+pub(super) fn used(ctx: &Context, seen: &NodeSeen, record: &PoolRecord, read: &Signals) -> UseReading {
+    let Signals { activity, logs, beats } = read;
+    // A claim that cannot be read might be a STOP under way or a wake's START, a lease a call in progress, a hold a
+    // person's word: nothing is concluded from the rest.
+    if ["claim", "leases", "hold"].iter().any(|kind| record.unread.contains(&fact_name(kind, &seen.id))) {
         return Err(Unread::Failed);
     }
-    let (Ok(activity), Ok(logs)) = (activity, logs) else { return Err(Unread::Failed) };
+    let (Ok(activity), Ok(logs), Ok(beats)) = (activity, logs, beats) else { return Err(Unread::Failed) };
     let Some(pool) = ctx.pools.get(&seen.pool) else { return Err(Unread::NoSignals) };
     let of_metrics = pool.signals.iter().map(|signal| reading(signal, seen, activity));
     let of_logs = pool.logs.iter().map(|log| log_reading(log, seen, activity, logs));
-    let readings: Vec<_> = of_metrics.chain(of_logs).collect();
+    let of_beat = pool.rules.beat.then(|| beat_signals(beats.get(&seen.id), seen, ctx.now)).into_iter().flatten();
+    let readings: Vec<_> = of_metrics.chain(of_logs).chain(of_beat).collect();
     read_use(&readings, seen.launched_at.unwrap_or(ctx.now), ctx.now, ctx.policy.idle)
 }
 
@@ -129,6 +146,9 @@ fn inputs(look: &Look) -> Value {
         "silence_proved_from": used.map(|used| used.last_possible),
         "open_now": used.map(|used| used.open_now),
         "unknown": (look.seen.state == NodeState::Running).then(|| look.used.as_ref().err()).flatten(),
+        "calls": look.record.calls(look.now),
+        "ready": look.record.is_ready(look.seen.launched_at),
+        "held_until": look.record.hold.as_ref().map(|hold| hold.until).max(look.tag_hold.until()),
         "first_reading_at": look.record.mark.as_ref().map(|mark| mark.at),
         "claim": look.record.claim.as_ref().map(|claim| json!({"kind": claim.kind, "at": claim.at, "answer": claim.answer})),
         "fault": look.record.fault.as_ref().map(|fault| json!({"code": fault.code, "since": fault.since, "retry_at": fault.retry_at})),
@@ -137,4 +157,4 @@ fn inputs(look: &Look) -> Value {
 }
 
 /// Facts to write, pool by pool.
-pub(super) type Facts = BTreeMap<PoolName, Vec<(crate::domain::NodeId, Fact)>>;
+pub(super) type Facts = BTreeMap<PoolName, Vec<(NodeId, Fact)>>;

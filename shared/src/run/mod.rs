@@ -8,24 +8,27 @@ mod call;
 mod evidence;
 mod idle;
 mod launches;
+mod lease;
 mod look;
 mod outcome;
+mod readiness;
 mod uptime;
 mod wake;
 
 pub use alert::{Alert, AlertKind};
 pub use budget::{BudgetRun, notices};
 pub use call::{
-    Activity, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Claimed, Demanded, Fact, History, LogActivity,
-    LogSource, MetricRef, Notice, Permit, PoolPolicy, Samples, Signal, Started, Stopped, fact_name, take_activity,
-    take_alert_claim, take_budget, take_budget_note, take_claim, take_demand, take_disks, take_gate_set, take_history,
-    take_ledger, take_logs, take_nodes, take_published, take_readiness, take_recorded, take_resized, take_samples,
-    take_start, take_stop,
+    Activity, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Cap, Claimed, Demanded, Fact, History, LeaseGround,
+    Leased, LogActivity, LogSource, MetricRef, Notice, Permit, PoolPolicy, Samples, Signal, Started, Stopped, Waiting,
+    fact_name, take_activity, take_alert_claim, take_beats, take_budget, take_budget_note, take_claim, take_demand,
+    take_disks, take_gate_set, take_history, take_lease, take_ledger, take_logs, take_nodes, take_published,
+    take_readiness, take_recorded, take_resized, take_samples, take_start, take_stop,
 };
 pub use idle::IdleRun;
-pub use outcome::{Decided, Effect, EffectKind, Outcome, PoolAnswer};
+pub use lease::{LeaseRun, LeaseWish};
+pub use outcome::{ColdStart, Decided, Effect, EffectKind, LeaseAnswer, Outcome, PoolAnswer};
 pub use uptime::UptimeRun;
-pub use wake::{Cause, Target, WakeRun, WakeWish};
+pub use wake::{Caller, Cause, Target, WakeRun, WakeWish};
 
 use crate::domain::{Instant, PoolName, RunId};
 use crate::policy::Policy;

@@ -1,8 +1,8 @@
 //! What a run decided and did, as values for logs, answers and tests.
 
 use crate::decide::Reason;
-use crate::domain::{Instant, NodeId, Phase, PoolName};
-use crate::error::CallError;
+use crate::domain::{Instant, NodeId, Phase, PoolName, Wake};
+use crate::error::{CallError, ErrorClass};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,8 +35,14 @@ pub enum EffectKind {
     Start,
     /// A START was refused, got no answer, or fell back.
     StartFailed,
-    /// Readiness was seen for the first time since a launch.
+    /// Readiness was seen for the first time since a launch, or again.
     Ready,
+    /// A node that was ready is not ready any more.
+    Unready,
+    /// A lease was given.
+    Leased,
+    /// A lease was ended.
+    LeaseEnded,
     /// The first idle reading was written down.
     IdleMark,
     /// A STOP was accepted.
@@ -91,6 +97,14 @@ pub struct PoolAnswer {
     pub fault_since: Option<Instant>,
     /// Ready in about so many seconds, where it is on its way.
     pub ready_in_seconds: Option<i64>,
+    /// How far the last boots lay apart, in seconds, where it was learnt from boots.
+    pub spread_seconds: Option<i64>,
+    /// The class of the refusal that is waited out.
+    pub fault_class: Option<ErrorClass>,
+    /// The newest wake that may mean the node: why it is awake.
+    pub woken_by: Option<Wake>,
+    /// The calls in progress on the node, where leases are taken.
+    pub calls: usize,
     /// Not worth asking again before, in seconds.
     pub retry_after_seconds: Option<i64>,
     /// Where a ready node answers.
@@ -99,6 +113,41 @@ pub struct PoolAnswer {
     pub gate_reason: Option<String>,
     /// When a closed gate opens by itself.
     pub gate_until: Option<Instant>,
+}
+
+/// A boot whose end was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColdStart {
+    /// The pool.
+    pub pool: PoolName,
+    /// The node.
+    pub node: NodeId,
+    /// From START to ready.
+    pub seconds: i64,
+}
+
+/// What a caller is told of a lease.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LeaseAnswer {
+    /// It holds this node until then.
+    Held {
+        /// The pool.
+        pool: PoolName,
+        /// The node.
+        node: NodeId,
+        /// Where it answers.
+        address: Option<String>,
+        /// The end unless it is renewed.
+        until: Instant,
+    },
+    /// It is over, whether it was there or not.
+    Over,
+    /// It ran out, or its node is gone.
+    Ended,
+    /// It is somebody else's.
+    Foreign,
+    /// There is none yet; what the pool's answer says is why.
+    NotYet,
 }
 
 /// The end of a run.
@@ -110,6 +159,12 @@ pub struct Outcome {
     pub effects: Vec<Effect>,
     /// What the callers are told, one a wish.
     pub answers: Vec<PoolAnswer>,
+    /// What the caller is told of its lease, where it asked for one.
+    pub lease: Option<LeaseAnswer>,
+    /// The caller, or all callers, asked too often in this minute: nothing was recorded.
+    pub too_many: bool,
+    /// Boots that ended.
+    pub cold_starts: Vec<ColdStart>,
     /// A named node that no pool has.
     pub not_found: Option<String>,
     /// Calls that failed, each handled where it stands: the next run repeats what matters.

@@ -3,20 +3,21 @@
 
 use super::act::{Act, Acts, Intent};
 use super::alert::{About, Alert, Whom};
-use super::call::{Answer, Call, Demanded, take_demand, take_ledger, take_nodes, take_readiness};
+use super::call::{Answer, Call, Cap, Demanded, Waiting, take_demand, take_ledger, take_nodes};
 use super::evidence::note_fallen_start;
 use super::launches::{self, Launches, Sight};
-use super::look::{decided, without_use};
+use super::look::{Facts, decided, without_use};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
+use super::readiness::{self, Asked, Read};
 use super::{Context, Outcome, Run, Step};
 use crate::decide::wake::{WakeAction, WakeDecision, decide, tried};
 use crate::decide::{Look, Reason};
 use crate::domain::{
-    ClaimKind, Fault, FaultKind, InstanceType, NodeId, NodeSeen, NodeState, Phase, PoolName, PoolRecord, ReadyFact,
-    Wake, WakeSource,
+    BootTime, ClaimKind, Fault, FaultKind, InstanceType, Instant, LeaseId, NodeId, NodeSeen, NodeState, Phase,
+    PoolName, PoolRecord, Wake, WakeSource,
 };
 use crate::error::ErrorClass;
-use crate::policy::MOST_TRIES;
+use crate::policy::{MOST_TRIES, MOST_WAITING, PoolRules, WAITING};
 use chrono::TimeDelta;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,30 @@ pub struct WakeWish {
     pub target: Target,
     /// Where it came from.
     pub source: WakeSource,
+    /// The beginning of a path that was asked for, out of the configured ones.
+    pub path: Option<String>,
+    /// Who asked, where it is a caller.
+    pub caller: Option<Caller>,
+    /// When the line was written.
+    pub line_at: Option<Instant>,
+    /// The call that waits, where it is one.
+    pub call: Option<LeaseId>,
+}
+
+impl WakeWish {
+    /// A wish of which no more is known than what is wanted and where it came from.
+    pub fn new(target: Target, source: WakeSource) -> Self {
+        Self { target, source, path: None, caller: None, line_at: None, call: None }
+    }
+}
+
+/// Who called: never who it is in person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// A token's or a role's name, or the product in a log line's user agent.
+    pub class: String,
+    /// The bucket its wakes are counted in; none where they are not counted, as those of log lines.
+    pub bucket: Option<String>,
 }
 
 /// Why the run was called.
@@ -61,7 +86,7 @@ enum Stage {
         with_nodes: bool,
     },
     Read,
-    Readiness,
+    Readiness(Asked),
     Act(Box<Acts>),
     LookAgain,
     Over,
@@ -78,9 +103,12 @@ pub struct WakeRun {
     stage: Stage,
     nodes: Vec<NodeSeen>,
     records: BTreeMap<PoolName, PoolRecord>,
+    /// The pools whose item has taken, or refused, the wake.
+    recorded: BTreeSet<PoolName>,
     /// What is asked of each pool: any node, or one.
     questions: BTreeSet<(PoolName, Option<NodeId>)>,
-    ready: BTreeSet<NodeId>,
+    ready: Read,
+    facts: Facts,
     /// What this run has meant to start, and as which type: each is tried once, or twice where its claim was lost.
     tried: BTreeSet<Tried>,
     looked_again: bool,
@@ -96,12 +124,19 @@ impl WakeRun {
             stage: Stage::Start,
             nodes: Vec::new(),
             records: BTreeMap::new(),
+            recorded: BTreeSet::new(),
             questions: BTreeSet::new(),
-            ready: BTreeSet::new(),
+            ready: Read::default(),
+            facts: Facts::new(),
             tried: BTreeSet::new(),
             looked_again: false,
             outcome: Outcome::default(),
         }
+    }
+
+    /// The run of a call that found no node with room. `records` are the items as they were just read.
+    pub(super) fn for_call(ctx: Context, wish: WakeWish, records: BTreeMap<PoolName, PoolRecord>) -> Self {
+        Self { records, ..Self::new(ctx, Cause::Wishes(vec![wish])) }
     }
 }
 
@@ -112,7 +147,7 @@ impl Run for WakeRun {
             Stage::Find => self.found(answers),
             Stage::Demand { with_nodes } => self.demanded(answers, with_nodes),
             Stage::Read | Stage::LookAgain => self.read(answers),
-            Stage::Readiness => self.readiness(answers),
+            Stage::Readiness(asked) => self.readiness(&asked, answers),
             Stage::Act(acts) => self.acted(*acts, answers),
             Stage::Over => self.done(),
         }
@@ -181,12 +216,41 @@ impl WakeRun {
     }
 
     fn demands(&self) -> impl Iterator<Item = Call> + '_ {
-        let wake = Wake { at: self.ctx.now, source: self.source() };
+        let wish = match &self.cause {
+            Cause::Wishes(wishes) => wishes.first(),
+            Cause::Status(_) | Cause::StateChange => None,
+        };
+        let caller = wish.and_then(|wish| wish.caller.as_ref());
+        let (each, all) = (self.ctx.policy.wakes_each, self.ctx.policy.wakes_all);
+        let wake = Wake {
+            at: self.ctx.now,
+            source: self.source(),
+            path: wish.and_then(|wish| wish.path.clone()),
+            caller: caller.map(|caller| caller.class.clone()),
+            line_at: wish.and_then(|wish| wish.line_at),
+        };
+        let cap = caller.and_then(|caller| Some(Cap { caller: caller.bucket.clone()?, each, all }));
+        let call = wish.and_then(|wish| wish.call.clone());
         self.questions.iter().map(move |(pool, node)| Call::RecordDemand {
             pool: pool.clone(),
             node: node.clone(),
             wake: wake.clone(),
+            cap: cap.clone(),
+            waiting: self.waiting(pool, call.as_ref()),
         })
+    }
+
+    /// A call that waits is remembered with the demand; those whose wait is over are cleared away on the occasion.
+    fn waiting(&self, pool: &PoolName, call: Option<&LeaseId>) -> Waiting {
+        let (now, none) = (self.ctx.now, PoolRecord::default());
+        let record = self.records.get(pool).unwrap_or(&none);
+        let over = record.waiting.iter().filter(|(id, until)| now >= **until && Some(*id) != call);
+        let is_known = call.is_some_and(|id| record.waiting.contains_key(id));
+        let has_room = is_known || record.calls_waiting(now) < MOST_WAITING;
+        Waiting {
+            call: call.filter(|_| has_room).map(|id| (id.clone(), now + WAITING)),
+            over: over.map(|(id, _)| id.clone()).collect(),
+        }
     }
 
     fn source(&self) -> WakeSource {
@@ -202,13 +266,16 @@ impl WakeRun {
             match take_demand(answers.next()) {
                 Ok(Demanded::Recorded(record)) => {
                     self.records.insert(pool.clone(), record);
+                    self.recorded.insert(pool.clone());
                     let reason = self.source().as_str().to_owned();
                     self.outcome.effects.push(Effect { event: EffectKind::Demand, pool: Some(pool), node, reason });
                 }
                 // The gate is closed, and the item says why: the decision says so too.
                 Ok(Demanded::Refused(record)) => {
+                    self.recorded.insert(pool.clone());
                     self.records.insert(pool.clone(), record);
                 }
+                Ok(Demanded::TooMany) => self.outcome.too_many = true,
                 Err(error) => self.outcome.blind = Some(error),
             }
         }
@@ -219,8 +286,25 @@ impl WakeRun {
             }
         }
         // A pool whose demand could not be recorded is not acted on; the others are.
-        self.questions.retain(|(pool, _)| self.records.contains_key(pool));
-        self.decide()
+        self.questions.retain(|(pool, _)| self.recorded.contains(pool));
+        self.ask_readiness()
+    }
+
+    fn ask_readiness(&mut self) -> Step {
+        let asked_about = |seen: &&NodeSeen| self.questions.iter().any(|(pool, _)| *pool == seen.pool);
+        let nodes: Vec<NodeSeen> = self.nodes.iter().filter(asked_about).cloned().collect();
+        // Lines of a log and events have nobody who waits for the answer.
+        let is_heard = match &self.cause {
+            Cause::Wishes(wishes) => wishes.iter().any(|wish| !wish.source.is_log()),
+            Cause::Status(_) => true,
+            Cause::StateChange => false,
+        };
+        let (asked, calls) = readiness::calls(&self.ctx, &nodes);
+        if calls.is_empty() || !is_heard || self.looked_again {
+            return self.decide();
+        }
+        self.stage = Stage::Readiness(asked);
+        Step::Calls(calls)
     }
 
     fn read_both(&mut self, stage: Stage) -> Step {
@@ -238,49 +322,58 @@ impl WakeRun {
             }
             (Err(error), _) | (_, Err(error)) => return self.blind(error),
         }
-        if !matches!(self.cause, Cause::Status(_)) {
-            return self.decide();
-        }
-        let unready: BTreeSet<NodeId> = self.all_looks().filter(is_running_unready).map(|look| look.seen.id).collect();
-        if unready.is_empty() {
-            return self.done();
-        }
-        self.stage = Stage::Readiness;
-        Step::Calls(vec![Call::ReadReadiness { nodes: unready }])
+        self.ask_readiness()
     }
 
-    fn readiness(&mut self, answers: Vec<Answer>) -> Step {
-        match take_readiness(answers.into_iter().next()) {
-            Ok(ready) => self.ready = ready,
-            Err(error) => self.outcome.failed.push(error),
-        }
-        self.done()
-    }
-
-    fn all_looks(&self) -> impl Iterator<Item = Look> + '_ {
-        self.questions.iter().flat_map(|(pool, _)| self.looks(pool))
+    fn readiness(&mut self, asked: &Asked, answers: Vec<Answer>) -> Step {
+        self.ready = readiness::read(asked, &mut answers.into_iter(), &mut self.outcome.failed);
+        self.decide()
     }
 
     fn looks(&self, pool: &PoolName) -> Vec<Look> {
         let none = PoolRecord::default();
         let record = self.records.get(pool).unwrap_or(&none);
         let of_pool = self.nodes.iter().filter(|node| node.pool == *pool);
-        of_pool.map(|seen| self.with_readiness(without_use(&self.ctx, seen.clone(), record))).collect()
+        let look = |seen: &NodeSeen| {
+            let mut look = without_use(&self.ctx, seen.clone(), record);
+            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, record, &self.ready);
+            // What a look that writes nothing finds out is not told twice.
+            readiness::note(&self.ctx, &mut look, record, false, &mut Outcome::default());
+            look
+        };
+        of_pool.map(look).collect()
     }
 
-    fn with_readiness(&self, mut look: Look) -> Look {
-        if self.ready.contains(&look.seen.id) {
-            look.record.ready = Some(ReadyFact { at: look.now, launched_at: look.seen.launched_at });
-        }
-        look
+    fn rules(&self, pool: &PoolName) -> PoolRules {
+        self.ctx.pools.get(pool).map(|pool| pool.rules.clone()).unwrap_or_default()
     }
 
     fn decision(&self, looks: &[Look], pool: &PoolName, node: Option<&NodeId>) -> WakeDecision {
         let none = PoolRecord::default();
-        decide(looks, self.records.get(pool).unwrap_or(&none), node, &self.ctx.policy, self.ctx.now)
+        let record = self.records.get(pool).unwrap_or(&none);
+        decide(looks, record, node, &self.ctx.policy, &self.rules(pool), self.ctx.now)
+    }
+
+    /// A caller who sees a node become ready sees it to the second; what a status look sees is not written down.
+    fn note_readiness(&mut self, pool: &PoolName) {
+        let record = self.records.get(pool).cloned().unwrap_or_default();
+        for seen in self.nodes.iter().filter(|seen| seen.pool == *pool) {
+            let mut look = without_use(&self.ctx, seen.clone(), &record);
+            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, &record, &self.ready);
+            for fact in readiness::note(&self.ctx, &mut look, &record, true, &mut self.outcome) {
+                self.facts.entry(pool.clone()).or_default().push((seen.id.clone(), fact));
+            }
+        }
     }
 
     fn decide(&mut self) -> Step {
+        if matches!(self.cause, Cause::Status(_)) {
+            return self.done();
+        }
+        let pools: BTreeSet<PoolName> = self.questions.iter().map(|(pool, _)| pool.clone()).collect();
+        if !self.looked_again {
+            pools.iter().for_each(|pool| self.note_readiness(pool));
+        }
         let (mut intents, mut writes, mut alerts) = (Vec::<Intent>::new(), Vec::new(), Vec::<Alert>::new());
         let mut launches: BTreeMap<PoolName, Launches> = BTreeMap::new();
         for (pool, node) in self.questions.clone() {
@@ -314,6 +407,8 @@ impl WakeRun {
             }
         }
         writes.extend(launches::calls(launches));
+        let facts = std::mem::take(&mut self.facts);
+        writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts);
         self.acted(acts, Vec::new())
     }
@@ -390,15 +485,18 @@ impl WakeRun {
         for (pool, node) in self.questions.iter().filter(|_| asked) {
             let looks = self.looks(pool);
             let decision = self.decision(&looks, pool, node.as_ref());
-            self.outcome.answers.push(self.answer(pool, &looks, &decision));
+            self.outcome.answers.push(self.answer(pool, node.as_ref(), &looks, &decision));
         }
         Step::Done(std::mem::take(&mut self.outcome))
     }
 
     /// What the caller is told. A START that is still wanted after this run has acted was refused as "not now": the node is
-    /// on its way down, and the next look starts it.
-    fn answer(&self, pool: &PoolName, looks: &[Look], decision: &WakeDecision) -> PoolAnswer {
+    /// on its way down, and the next look starts it. A ready node with room is ready, whatever else is wanted.
+    fn answer(&self, pool: &PoolName, node: Option<&NodeId>, looks: &[Look], decision: &WakeDecision) -> PoolAnswer {
         let asks_only = matches!(self.cause, Cause::Status(_));
+        let rules = self.rules(pool);
+        let meant = || looks.iter().filter(|look| node.is_none_or(|id| *id == look.seen.id));
+        let ready = || meant().filter(|look| look.phase() == Phase::Ready);
         let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
         let start_fault = |look: &Look| look.record.fault.clone().filter(|fault| fault.kind == FaultKind::Start);
         let is_refused = |fault: Fault| fault.class != ErrorClass::Conflict;
@@ -414,41 +512,59 @@ impl WakeRun {
             WakeAction::Start(_) | WakeAction::StartAs(..) if was_refused => Reason::CoolingDown,
             WakeAction::Start(_) | WakeAction::StartAs(..) => Reason::StoppingWillStart,
         };
-        let up = looks.iter().find(|look| look.phase() == Phase::Ready);
-        // Status of a node that runs with no wake behind it (started by hand): it is as ready as any other.
-        let up = up.filter(|_| reason == Reason::NotWanted);
-        let (look, reason) = up.map_or((look, reason), |up| (Some(up), Reason::AlreadyReady));
+        let with_room = ready().find(|look| rules.has_room(look.record.calls(look.now)));
+        let (look, reason) = match (reason, with_room, ready().next()) {
+            (Reason::GateClosed, _, _) => (look, reason),
+            (_, Some(up), _) => (Some(up), Reason::AlreadyReady),
+            (_, None, Some(full)) => (Some(full), Reason::Full),
+            (_, None, None) => (look, reason),
+        };
         let fault = look.and_then(|look| look.record.fault.as_ref()).filter(|_| reason == Reason::CoolingDown);
-        let gate = self.records.get(pool).and_then(|record| record.closed_gate(self.ctx.now));
+        let record = self.records.get(pool);
+        let gate = record.and_then(|record| record.closed_gate(self.ctx.now));
+        let boot = look.map(|look| self.boot_time(look));
         PoolAnswer {
             pool: pool.clone(),
             node: look.map(|look| look.seen.id.clone()),
             phase: look.map(Look::phase),
             reason,
             fault_code: fault.map(|fault| fault.code.clone()),
+            fault_class: fault.map(|fault| fault.class),
             fault_since: fault.map(|fault| fault.since),
-            ready_in_seconds: look.and_then(|look| self.ready_in(look, reason)),
+            ready_in_seconds: look.and_then(|look| self.ready_in(look, reason, looks)),
+            spread_seconds: boot.filter(|boot| boot.boots > 0).map(|boot| boot.spread.num_seconds()),
             retry_after_seconds: fault.map(|fault| (fault.retry_at - self.ctx.now).num_seconds().max(1)),
             gate_reason: gate.map(|gate| gate.reason.clone()),
             gate_until: gate.and_then(|gate| gate.until),
             address: look.filter(|_| reason == Reason::AlreadyReady).and_then(|look| look.seen.address.clone()),
+            woken_by: record.zip(look).and_then(|(record, look)| record.last_wake(&look.seen.id).cloned()),
+            calls: look.map_or(0, |look| look.record.calls(self.ctx.now)),
         }
     }
 
-    /// The configured boot time less what has passed since the START, at least 5 seconds; a node that is going down first
-    /// has to arrive there.
-    fn ready_in(&self, look: &Look, reason: Reason) -> Option<i64> {
-        let boot = self.ctx.policy.boot;
-        if reason == Reason::AlreadyReady {
-            return Some(0);
+    fn boot_time(&self, look: &Look) -> BootTime {
+        let none = PoolRecord::default();
+        let record = self.records.get(&look.seen.pool).unwrap_or(&none);
+        record.boot_time(Some(&look.seen.id), self.ctx.policy.boot)
+    }
+
+    /// What the last boots took, less what has passed since the START, at least 5 seconds; a node that is going down first
+    /// has to arrive there. Where all are full, the next one that is on its way.
+    fn ready_in(&self, look: &Look, reason: Reason, looks: &[Look]) -> Option<i64> {
+        let coming = || looks.iter().filter(|look| look.phase() == Phase::Starting).map(|look| self.rest_of_boot(look));
+        match reason {
+            Reason::AlreadyReady => Some(0),
+            Reason::AlreadyStarting => Some(self.rest_of_boot(look)),
+            Reason::Full => coming().min(),
+            Reason::StoppingWillStart => Some((self.boot_time(look).median + STOP_TAKES).num_seconds()),
+            _ => None,
         }
-        if reason == Reason::AlreadyStarting {
-            let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start);
-            let since = look.seen.launched_at.max(claim.map(|claim| claim.at)).unwrap_or(self.ctx.now);
-            return Some((boot - (self.ctx.now - since)).num_seconds().max(5));
-        }
-        let stops_first = reason == Reason::StoppingWillStart;
-        stops_first.then(|| (boot + STOP_TAKES).num_seconds())
+    }
+
+    fn rest_of_boot(&self, look: &Look) -> i64 {
+        let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start);
+        let since = look.seen.launched_at.max(claim.map(|claim| claim.at)).unwrap_or(self.ctx.now);
+        (self.boot_time(look).median - (self.ctx.now - since)).num_seconds().max(5)
     }
 }
 
@@ -472,8 +588,4 @@ fn has_moved(look: &Look) -> bool {
         .launch
         .as_ref()
         .is_none_or(|known| Some(known.launched_at) != look.seen.launched_at || look.seen.state != NodeState::Running)
-}
-
-fn is_running_unready(look: &Look) -> bool {
-    look.seen.state == NodeState::Running && look.phase() == Phase::Starting
 }

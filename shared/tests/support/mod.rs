@@ -2,10 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use chrono::TimeDelta;
-use reveille::decide::{Look, Reason};
+use reveille::decide::{Look, Readiness, Reason};
 use reveille::domain::{
-    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, Mark, NodeId, NodeRecord, NodeSeen,
-    NodeState, PoolName, ReadyFact, RunId, StateReason, WakeSource,
+    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Hold, InstanceType, Instant, Lease, LeaseId, Mark, NodeId,
+    NodeRecord, NodeSeen, NodeState, PoolName, ReadyFact, RunId, StateReason, TagHold, WakeSource,
 };
 use reveille::error::class_of;
 use reveille::observation::{SignalKind, Unread, Use};
@@ -82,6 +82,7 @@ pub(crate) fn node(word: &str) -> Node {
         spot: false,
         instance_type: Some(instance_type("g6.xlarge")),
         public_address: None,
+        tags: BTreeMap::new(),
     };
     Node { seen, ready: None, proves_life: true }
 }
@@ -169,7 +170,7 @@ pub(crate) fn fleet(now: &str, nodes: impl IntoIterator<Item = Node>) -> World {
         }
         if let Some(ready) = node.ready {
             let known = world.record(&node.seen.pool).nodes.entry(id).or_default();
-            known.ready = Some(ReadyFact { at: ready, launched_at });
+            known.ready = Some(ReadyFact { at: ready, launched_at, lost_at: None });
         }
         world.add_node(node.seen);
     }
@@ -267,7 +268,7 @@ pub(crate) fn ticks(world: &mut World, from: &str, to: &str) -> Vec<Outcome> {
 }
 
 fn wish(target: Target, source: WakeSource) -> Cause {
-    Cause::Wishes(vec![WakeWish { target, source }])
+    Cause::Wishes(vec![WakeWish::new(target, source)])
 }
 
 /// A run of the pre-warm call for the default pool.
@@ -288,7 +289,7 @@ pub(crate) fn prewarm_at(world: &mut World, clock: &str) -> Outcome {
 
 /// A pre-warm call that names nodes.
 pub(crate) fn prewarm_nodes(world: &mut World, words: &[&str]) -> Outcome {
-    let wish = |word: &&str| WakeWish { target: Target::Node((*word).to_owned()), source: WakeSource::Prewarm };
+    let wish = |word: &&str| WakeWish::new(Target::Node((*word).to_owned()), WakeSource::Prewarm);
     let ctx = context(world);
     world.drive(&mut WakeRun::new(ctx, Cause::Wishes(words.iter().map(wish).collect())))
 }
@@ -454,6 +455,9 @@ pub(crate) fn look_at(node: Node) -> LookBuilder {
         now: at("12:00"),
         drained_since: None,
         observes_calls: true,
+        readiness: Readiness::Unknown,
+        tag_hold: TagHold::None,
+        warm: false,
         types: Vec::new(),
     })
 }
@@ -501,7 +505,7 @@ impl LookBuilder {
     /// Seen ready since its present launch.
     pub(crate) fn ready_at(self, clock: &str) -> Self {
         self.with(|look| {
-            look.record.ready = Some(ReadyFact { at: at(clock), launched_at: look.seen.launched_at });
+            look.record.ready = Some(ReadyFact { at: at(clock), launched_at: look.seen.launched_at, lost_at: None });
         })
     }
 
@@ -552,10 +556,36 @@ impl LookBuilder {
         self.claim(|claim| claim.answer = Some(answer))
     }
 
+    /// A call in progress, until then.
+    pub(crate) fn leased_until(self, until: &str) -> Self {
+        self.with(|look| {
+            let lease = Lease { by: "token:app".to_owned(), at: look.now, until: at(until) };
+            look.record.leases.insert(lease_id(until), lease);
+        })
+    }
+
+    /// A person holds it in the ledger.
+    pub(crate) fn held_until(self, until: &str) -> Self {
+        let hold = Hold { until: at(until), note: "demo for a customer".to_owned(), since: at("06:00") };
+        self.with(|look| look.record.hold = Some(hold))
+    }
+
+    /// Known not to be ready, and never ready in this launch.
+    pub(crate) fn never_ready(self) -> Self {
+        self.with(|look| {
+            look.record.ready = None;
+            look.readiness = Readiness::NotReady;
+        })
+    }
+
     /// The last such call was refused with this code and is not tried before `retry`.
     pub(crate) fn refused(self, kind: FaultKind, code: &str, retry: &str) -> Self {
         self.with(|look| look.record.fault = Some(fault(kind, code, retry)))
     }
+}
+
+pub(crate) fn lease_id(word: &str) -> LeaseId {
+    LeaseId::new(word.replace(':', "-")).expect("a lease id")
 }
 
 /// A claim of another run.

@@ -163,12 +163,18 @@ pub(crate) async fn record(bench: &mut impl Bench) -> PoolRecord {
 }
 
 pub(crate) fn wake(at: Instant) -> Wake {
-    Wake { at, source: WakeSource::Prewarm }
+    Wake::new(at, WakeSource::Prewarm)
 }
 
 /// A wake of any node of the pool `voice`.
 pub(crate) fn any_demand(at: Instant) -> Call {
-    Call::RecordDemand { pool: voice(), node: None, wake: wake(at) }
+    Call::RecordDemand {
+        pool: voice(),
+        node: None,
+        wake: wake(at),
+        cap: None,
+        waiting: reveille::run::Waiting::default(),
+    }
 }
 
 /// A wake of any node of the pool `voice`, recorded now.
@@ -187,6 +193,7 @@ pub(crate) fn recorded(answer: Answer) -> PoolRecord {
     match take_demand(Some(answer)).expect("record demand") {
         Demanded::Recorded(item) => item,
         Demanded::Refused(item) => panic!("no gate was to be closed: {item:?}"),
+        Demanded::TooMany => panic!("no cap was given"),
     }
 }
 

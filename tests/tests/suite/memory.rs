@@ -61,6 +61,7 @@ impl Bench for InMemory {
             spot: false,
             instance_type: Some(kind("g6.xlarge")),
             public_address: None,
+            tags: std::collections::BTreeMap::new(),
         });
         self.pass(minutes(2)).await;
         if state == NodeState::Stopped {

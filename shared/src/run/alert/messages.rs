@@ -1,11 +1,12 @@
 //! Every message, one function each.
 
 use super::{About, Alert, AlertKind, BudgetText, Cost, Text, hours, shown};
-use crate::decide::Look;
 use crate::decide::uptime::LocalDay;
-use crate::domain::{Gate, Instant, MOST_NOISE_WAKES, PoolName};
+use crate::decide::{Look, Readiness, Reason};
+use crate::domain::{Gate, Instant, MOST_NOISE_WAKES, PoolName, TagHold};
 use crate::error::{CallError, ErrorClass};
 use crate::observation::Unread;
+use crate::policy::{Policy, ReadySource};
 
 impl About<'_> {
     /// A START failed.
@@ -123,19 +124,79 @@ impl About<'_> {
         })
     }
 
-    /// A node that runs and does not become ready.
-    pub(in crate::run) fn not_ready(&self, launched_at: Option<Instant>) -> Alert {
+    /// A node that runs and does not become ready. `tries`: so often it was stopped for that before, in a row.
+    pub(in crate::run) fn not_ready(&self, look: &Look, tries: u32, policy: &Policy) -> Alert {
+        let launched_at = look.seen.launched_at;
+        let (what, todo) = match self.ctx.pools.get(&look.seen.pool).map(|pool| pool.rules.ready) {
+            Some(ReadySource::Beat(_)) => (
+                "its beat does not say that it is ready, or does not come",
+                "look at `systemctl status reveille-beat`, at the readiness endpoint and at the GPU (nvidia-smi) on the node",
+            ),
+            Some(ReadySource::HealthyHosts) => (
+                "the load balancer does not count it as healthy",
+                "look at the target group's health check and at the node's engines",
+            ),
+            Some(ReadySource::Checks) | None => (
+                "its EC2 status checks have not passed, or could not be read",
+                "look at the node's status checks and system log",
+            ),
+        };
+        let done = match (look.readiness, tries) {
+            (Readiness::NotReady, 0) => {
+                "callers are told \"starting\"; it is stopped and, if it is still wanted, started once more".to_owned()
+            }
+            (Readiness::NotReady, _) => {
+                "it is stopped, and left stopped until a person starts it or a day has passed; other nodes of the pool are started".to_owned()
+            }
+            (Readiness::Ready(_) | Readiness::Unknown, _) => {
+                "callers are told \"starting\"; it is stopped when it is idle".to_owned()
+            }
+        };
         self.alert(Text {
             kind: AlertKind::NotReady,
             occasion: launched_at.map_or_else(|| "unknown".to_owned(), |at| at.to_string()),
             subject: "node does not become ready",
-            what: "the node runs and is not ready: its EC2 status checks have not passed, or could not be read"
-                .to_owned(),
+            what: format!(
+                "the node runs for longer than {} min and is not ready: {what}",
+                policy.ready_within.num_minutes()
+            ),
             since: launched_at,
             cost: Cost::Running,
-            done: "callers are told \"starting\"; it is stopped when it is idle".to_owned(),
-            todo: "look at the node's status checks and system log".to_owned(),
+            done,
+            todo: todo.to_owned(),
         })
+    }
+
+    /// A tag that holds a running node and that cannot be followed; none where it can.
+    pub(in crate::run) fn strange_hold(&self, hold: &TagHold) -> Option<Alert> {
+        let example = "reveille:keep-until=2026-12-24T18:00Z";
+        let (what, todo) = match hold {
+            TagHold::None | TagHold::Until(_) => return None,
+            TagHold::NoEnd => (
+                "its tag reveille:keep-until holds it without an end".to_owned(),
+                format!("give it an end, such as {example}, or remove the tag"),
+            ),
+            TagHold::Unreadable { key, value } => (
+                format!("its tag {key}={value} cannot be read as a time"),
+                format!(
+                    "write it like {example} (or a local time with a zone: 2026-12-24 18:00 Europe/Berlin), or remove it"
+                ),
+            ),
+            TagHold::NearMiss { key, value } => (
+                format!("its tag {key}={value} looks like a hold, and the key of a hold is reveille:keep-until"),
+                format!("rename it to {example}, or remove it"),
+            ),
+        };
+        Some(self.alert(Text {
+            kind: AlertKind::Misconfigured,
+            occasion: format!("hold#{}", self.day()),
+            subject: "a tag keeps the node running",
+            what,
+            since: Some(self.ctx.now),
+            cost: Cost::Running,
+            done: "the node is kept: whoever set it meant something".to_owned(),
+            todo,
+        }))
     }
 
     /// A running node whose pool the configuration does not name: nothing would ever stop it.
@@ -247,17 +308,40 @@ impl About<'_> {
         })
     }
 
-    /// A drain that waits for calls past its deadline.
-    pub(in crate::run) fn drain_waits(&self, look: &Look, since: Instant) -> Alert {
+    /// A drain that waits for calls past its deadline, or that a hold or a warm window holds up.
+    pub(in crate::run) fn drain_waits(&self, look: &Look, since: Instant, reason: Reason) -> Alert {
+        let until = look.record.hold.as_ref().map(|hold| hold.until).max(look.tag_hold.until());
+        let until = until.map_or_else(String::new, |at| format!(" until {}", self.shown(at)));
+        let note = look.record.hold.as_ref().map_or_else(String::new, |hold| format!(" ({})", hold.note));
+        let (subject, what, done, todo) = match reason {
+            Reason::Held => (
+                "drained node is held",
+                format!("the budget is spent and the node is to stop, but a person holds it{until}{note}"),
+                "it runs on: a hold goes before the budget".to_owned(),
+                format!("remove the hold of {} if the budget is to win", look.seen.id),
+            ),
+            Reason::WarmWindow => (
+                "drained node is in a warm window",
+                "the budget is spent and the node is to stop, but a warm window wants it".to_owned(),
+                "it runs on to the window's end: a window goes before the budget; none is started".to_owned(),
+                format!("stop {} by hand, or take the window out of REVEILLE_POOLS", look.seen.id),
+            ),
+            _ => (
+                "drained node still has calls",
+                "the budget is spent and the node is to stop, but a call is open or cannot be ruled out".to_owned(),
+                "its calls are left; it is stopped when none is open".to_owned(),
+                format!("stop {} by hand if its calls may be cut, or raise the budget", look.seen.id),
+            ),
+        };
         self.alert(Text {
             kind: AlertKind::CannotStop,
-            occasion: format!("drain#{since}"),
-            subject: "drained node still has calls",
-            what: "the budget is spent and the node is to stop, but a call is open or cannot be ruled out".to_owned(),
+            occasion: format!("drain#{since}#{subject}"),
+            subject,
+            what,
             since: Some(since),
             cost: Cost::Running,
-            done: "its calls are left; it is stopped when none is open".to_owned(),
-            todo: format!("stop {} by hand if its calls may be cut, or raise the budget", look.seen.id),
+            done,
+            todo,
         })
     }
 

@@ -98,7 +98,7 @@ pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench:
             pools: BTreeMap::from([(voice(), PoolPolicy::default())]),
             prices: Prices::new("us-east-1", BTreeMap::new()),
         };
-        let wish = WakeWish { target: Target::Pool(voice()), source: WakeSource::Prewarm };
+        let wish = WakeWish::new(Target::Pool(voice()), WakeSource::Prewarm);
         let outcome = bench.drive(&mut WakeRun::new(context, Cause::Wishes(vec![wish]))).await;
         assert!(outcome.failed.is_empty() && outcome.blind.is_none(), "{outcome:?}");
         bench.pass(minutes(10)).await;

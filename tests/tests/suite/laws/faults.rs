@@ -166,6 +166,8 @@ fn error_of(answer: &Answer) -> Option<&CallError> {
         Answer::BudgetNote(answer) => answer.as_ref().err(),
         Answer::GateSet(answer) => answer.as_ref().err(),
         Answer::Resized(answer) => answer.as_ref().err(),
+        Answer::Lease(answer) => answer.as_ref().err(),
+        Answer::Beats(answer) => answer.as_ref().err(),
     }
 }
 

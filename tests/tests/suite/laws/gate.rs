@@ -61,11 +61,17 @@ pub(crate) async fn a_closed_gate_refuses_every_wake_and_nothing_is_written(benc
     ];
     for (name, whose, gate) in rows {
         let pool = pool(whose);
-        let first = Call::RecordDemand { pool: pool.clone(), node: None, wake: wake(morning()) };
+        let first = Call::RecordDemand {
+            pool: pool.clone(),
+            node: None,
+            wake: wake(morning()),
+            cap: None,
+            waiting: reveille::run::Waiting::default(),
+        };
         demanded(bench, &first).await;
         let closed = set(bench, &pool, Some(gate.clone()), morning()).await;
         assert_eq!(closed.gate, Some(gate), "{name}");
-        let line = Wake { at: morning(), source: WakeSource::LogLine };
+        let line = Wake::new(morning(), WakeSource::LogLine);
         let wakes = [
             ("a caller", None, wake(morning())),
             ("a log line", None, line.clone()),
@@ -73,7 +79,13 @@ pub(crate) async fn a_closed_gate_refuses_every_wake_and_nothing_is_written(benc
             ("a log line that names a node", Some(gpu()), line),
         ];
         for (who, node, wake) in wakes {
-            let call = Call::RecordDemand { pool: pool.clone(), node, wake };
+            let call = Call::RecordDemand {
+                pool: pool.clone(),
+                node,
+                wake,
+                cap: None,
+                waiting: reveille::run::Waiting::default(),
+            };
             assert_eq!(demanded(bench, &call).await, Demanded::Refused(closed.clone()), "{name}, {who}");
         }
         assert_eq!(item(bench, &pool).await, closed, "{name}");

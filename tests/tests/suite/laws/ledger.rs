@@ -5,8 +5,8 @@ use crate::bench::{
     seconds, voice, wake, write_facts,
 };
 use reveille::domain::{
-    Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeId, NodeRecord, Noise, PoolRecord, ReadyFact,
-    Wake, WakeSource,
+    Blind, Boots, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Mark, NodeId, NodeRecord, Noise, PoolRecord,
+    ReadyFact, Wake, WakeSource,
 };
 use reveille::error::{ErrorClass, TookEffect};
 use reveille::run::{Call, Claimed, Fact, Permit, take_claim, take_ledger, take_recorded};
@@ -31,7 +31,13 @@ pub(crate) async fn demand_moves_its_counter_and_answers_the_new_item(bench: &mu
     claim(bench, &gpu(), Permit { claims: 0, demand: None }, &claim_of(ClaimKind::Start, "run-1")).await;
     for n in 0..3 {
         let wake = wake(morning() + seconds(n));
-        let call = Call::RecordDemand { pool: voice(), node: None, wake: wake.clone() };
+        let call = Call::RecordDemand {
+            pool: voice(),
+            node: None,
+            wake: wake.clone(),
+            cap: None,
+            waiting: reveille::run::Waiting::default(),
+        };
         let answered = recorded(bench.answer(&call).await);
         assert_eq!((answered.demand, answered.claims, &answered.wake), (n as u64 + 1, 1, &Some(wake)));
         assert!(answered.node(&gpu()).claim.is_some(), "the whole item");
@@ -45,7 +51,13 @@ pub(crate) async fn demand_moves_its_counter_and_answers_the_new_item(bench: &mu
 pub(crate) async fn a_wake_of_a_named_node_is_kept_beside_the_pools_own(bench: &mut impl Bench) {
     demand(bench).await;
     let named = wake(morning() + minutes(1));
-    let call = Call::RecordDemand { pool: voice(), node: Some(gpu()), wake: named.clone() };
+    let call = Call::RecordDemand {
+        pool: voice(),
+        node: Some(gpu()),
+        wake: named.clone(),
+        cap: None,
+        waiting: reveille::run::Waiting::default(),
+    };
     let answered = recorded(bench.answer(&call).await);
     assert_eq!((answered.demand, &answered.wake), (2, &Some(wake(morning()))));
     assert_eq!(answered.node(&gpu()), NodeRecord { wake: Some(named.clone()), ..NodeRecord::default() });
@@ -56,8 +68,8 @@ pub(crate) async fn a_wake_of_a_named_node_is_kept_beside_the_pools_own(bench: &
 pub(crate) async fn a_wake_by_a_log_is_kept_beside_a_callers(bench: &mut impl Bench) {
     let at = |n| morning() + seconds(n);
     let prewarm = |n| wake(at(n));
-    let line = |n| Wake { at: at(n), source: WakeSource::LogLine };
-    let batch = |n| Wake { at: at(n), source: WakeSource::UnreadableBatch };
+    let line = |n| Wake::new(at(n), WakeSource::LogLine);
+    let batch = |n| Wake::new(at(n), WakeSource::UnreadableBatch);
     let rows = [
         ("the first line", line(1), None, Some(line(1))),
         ("a caller after it", prewarm(2), Some(prewarm(2)), Some(line(1))),
@@ -66,11 +78,23 @@ pub(crate) async fn a_wake_by_a_log_is_kept_beside_a_callers(bench: &mut impl Be
         ("a later caller", prewarm(5), Some(prewarm(5)), Some(batch(4))),
     ];
     for (n, (name, wake, callers, logs)) in rows.into_iter().enumerate() {
-        let call = Call::RecordDemand { pool: voice(), node: None, wake };
+        let call = Call::RecordDemand {
+            pool: voice(),
+            node: None,
+            wake,
+            cap: None,
+            waiting: reveille::run::Waiting::default(),
+        };
         let item = recorded(bench.answer(&call).await);
         assert_eq!((item.wake, item.line_wake, item.demand), (callers, logs, n as u64 + 1), "{name}");
     }
-    let named = Call::RecordDemand { pool: voice(), node: Some(gpu()), wake: line(6) };
+    let named = Call::RecordDemand {
+        pool: voice(),
+        node: Some(gpu()),
+        wake: line(6),
+        cap: None,
+        waiting: reveille::run::Waiting::default(),
+    };
     let item = recorded(bench.answer(&named).await);
     assert_eq!(
         (item.wake.clone(), item.line_wake.clone()),
@@ -199,7 +223,7 @@ fn facts() -> Vec<Fact> {
     let launched_at = Some(morning());
     vec![
         Fact::Mark(Some(Mark { at: morning() + minutes(25), launched_at })),
-        Fact::Ready(Some(ReadyFact { at: morning() + seconds(61), launched_at })),
+        Fact::Ready(Some(ReadyFact { at: morning() + seconds(61), launched_at, lost_at: None })),
         Fact::Fault(Some(refusal())),
         Fact::Blind(Some(Blind { since: morning(), at: morning() + minutes(5), ticks: 2, told: 0 })),
         Fact::Noise(Some(Noise {
@@ -210,6 +234,7 @@ fn facts() -> Vec<Fact> {
             launched_at: morning(),
             until: morning() + minutes(900),
         })),
+        Fact::Boots(Some(Boots { seconds: vec![44, 55] })),
     ]
 }
 
@@ -220,6 +245,7 @@ fn removed(fact: &Fact) -> Fact {
         Fact::Fault(_) => Fact::Fault(None),
         Fact::Blind(_) => Fact::Blind(None),
         Fact::Noise(_) => Fact::Noise(None),
+        Fact::Boots(_) => Fact::Boots(None),
     }
 }
 
@@ -230,6 +256,7 @@ fn apply(node: &mut NodeRecord, fact: &Fact) {
         Fact::Fault(fault) => node.fault = fault,
         Fact::Blind(blind) => node.blind = blind,
         Fact::Noise(noise) => node.noise = noise,
+        Fact::Boots(boots) => node.boots = boots,
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) async fn describe_shows_every_node_with_the_tag_as_it_is(bench: &mut 
             spot: false,
             instance_type: Some(kind("g6.xlarge")),
             public_address: None,
+            tags: std::collections::BTreeMap::new(),
         },
         NodeSeen {
             id: down,
@@ -48,6 +49,7 @@ pub(crate) async fn describe_shows_every_node_with_the_tag_as_it_is(bench: &mut 
             spot: false,
             instance_type: Some(kind("g6.xlarge")),
             public_address: None,
+            tags: std::collections::BTreeMap::new(),
         },
     ];
     assert_eq!(listed, expected);

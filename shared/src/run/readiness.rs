@@ -1,0 +1,198 @@
+//! Whether nodes are ready, by what their pools are configured to believe, and what a first readiness teaches.
+
+use super::call::{Activity, Answer, Call, Fact, MetricRef, take_activity, take_beats, take_readiness};
+use super::outcome::{ColdStart, Effect, EffectKind};
+use super::{Context, Outcome};
+use crate::decide::{Look, Readiness};
+use crate::domain::{Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, ReadyFact};
+use crate::error::CallError;
+use crate::observation::{SignalKind, fresh};
+use crate::policy::ReadySource;
+use chrono::{DurationRound, TimeDelta};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A count of healthy hosts that is older says nothing of now; load balancers write one a minute, a minute late.
+const FRESH_COUNT: TimeDelta = TimeDelta::minutes(4);
+
+/// The calls that were asked for, in this order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Asked {
+    checks: bool,
+    beats: bool,
+    hosts: bool,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Read {
+    pub(super) checks: Option<BTreeSet<NodeId>>,
+    pub(super) beats: Option<BTreeMap<NodeId, Beat>>,
+    pub(super) hosts: Option<Activity>,
+}
+
+fn source(ctx: &Context, pool: &PoolName) -> ReadySource {
+    ctx.pools.get(pool).map_or(ReadySource::Checks, |pool| pool.rules.ready)
+}
+
+/// The running nodes whose readiness is read from this kind of source.
+pub(super) fn nodes_by(ctx: &Context, nodes: &[NodeSeen], is_it: fn(ReadySource) -> bool) -> BTreeSet<NodeId> {
+    let running = nodes.iter().filter(|seen| seen.state == NodeState::Running && is_it(source(ctx, &seen.pool)));
+    running.map(|seen| seen.id.clone()).collect()
+}
+
+pub(super) fn by_checks(source: ReadySource) -> bool {
+    source == ReadySource::Checks
+}
+
+pub(super) fn by_beat(source: ReadySource) -> bool {
+    matches!(source, ReadySource::Beat(_))
+}
+
+fn by_hosts(source: ReadySource) -> bool {
+    source == ReadySource::HealthyHosts
+}
+
+/// The calls that tell a caller's run which of these nodes are ready; none where none of them runs.
+pub(super) fn calls(ctx: &Context, nodes: &[NodeSeen]) -> (Asked, Vec<Call>) {
+    let (checks, beats) = (nodes_by(ctx, nodes, by_checks), nodes_by(ctx, nodes, by_beat));
+    let hosts = host_metrics(ctx, nodes);
+    let asked = Asked { checks: !checks.is_empty(), beats: !beats.is_empty(), hosts: !hosts.is_empty() };
+    let mut calls = Vec::new();
+    if asked.checks {
+        calls.push(Call::ReadReadiness { nodes: checks });
+    }
+    if asked.beats {
+        calls.push(Call::ReadBeats { nodes: beats });
+    }
+    if asked.hosts {
+        let (from, to) = (whole_minute(ctx.now - FRESH_COUNT), whole_minute(ctx.now) + TimeDelta::minutes(1));
+        calls.push(Call::ReadActivity { metrics: hosts, from, to });
+    }
+    (asked, calls)
+}
+
+fn whole_minute(at: Instant) -> Instant {
+    at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)
+}
+
+fn host_metrics(ctx: &Context, nodes: &[NodeSeen]) -> BTreeMap<MetricRef, SignalKind> {
+    let by_them = nodes_by(ctx, nodes, by_hosts);
+    let metric = |seen: &NodeSeen| Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id));
+    let of_them = nodes.iter().filter(|seen| by_them.contains(&seen.id));
+    of_them.filter_map(metric).map(|metric| (metric, SignalKind::Open)).collect()
+}
+
+/// Takes the answers in the order of the calls; what failed stays Unknown, and is listed.
+pub(super) fn read(asked: &Asked, answers: &mut impl Iterator<Item = Answer>, failed: &mut Vec<CallError>) -> Read {
+    let mut keep = |error| failed.push(error);
+    Read {
+        checks: asked.checks.then(|| take_readiness(answers.next()).map_err(&mut keep).ok()).flatten(),
+        beats: asked.beats.then(|| take_beats(answers.next()).map_err(&mut keep).ok()).flatten(),
+        hosts: asked.hosts.then(|| take_activity(answers.next()).map_err(&mut keep).ok()).flatten(),
+    }
+}
+
+/// What is known of one node now. `peers` are the nodes of its pool.
+pub(super) fn of(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Readiness {
+    if seen.state != NodeState::Running {
+        return Readiness::Unknown;
+    }
+    match source(ctx, &seen.pool) {
+        ReadySource::Checks => read.checks.as_ref().map_or(Readiness::Unknown, |ok| {
+            if ok.contains(&seen.id) { Readiness::Ready(None) } else { Readiness::NotReady }
+        }),
+        // No beat, or an old one: the node does not say that it is ready.
+        ReadySource::Beat(row) => read.beats.as_ref().map_or(Readiness::Unknown, |beats| {
+            let beat = beats.get(&seen.id).filter(|beat| fresh(beat, seen.launched_at, ctx.now));
+            match beat.filter(|beat| beat.ready && beat.row >= row) {
+                Some(beat) => Readiness::Ready(beat.ready_since),
+                None => Readiness::NotReady,
+            }
+        }),
+        ReadySource::HealthyHosts => healthy(ctx, seen, peers, record, read),
+    }
+}
+
+/// The load balancer does not say which hosts are healthy: all of a pool where it counts as many as run; else those that
+/// were, as long as it counts as many as these.
+fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Readiness {
+    let metric =
+        ctx.pools.get(&seen.pool).and_then(|pool| pool.healthy_hosts.as_ref()).map(|metric| metric.of(&seen.id));
+    let series = metric.and_then(|metric| read.hosts.as_ref()?.get(&metric)?.as_ref().ok());
+    let newest = series.and_then(|series| {
+        let recent = series.points.iter().filter(|(at, _)| *at >= ctx.now - FRESH_COUNT);
+        recent.max_by_key(|(at, _)| *at)
+    });
+    let Some((at, healthy)) = newest else { return Readiness::Unknown };
+    let running = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
+    let known = |peer: &&NodeSeen| record.node(&peer.id).is_ready(peer.launched_at);
+    let (all, before) = (running.clone().count(), running.filter(known).count());
+    let counts = |nodes: usize| nodes > 0 && *healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
+    // The minute that holds the launch may have counted another node.
+    let is_of_this_launch = seen.launched_at.is_none_or(|launched| *at >= launched);
+    if is_of_this_launch && (counts(all) || (record.node(&seen.id).is_ready(seen.launched_at) && counts(before))) {
+        Readiness::Ready(Some(*at))
+    } else {
+        Readiness::NotReady
+    }
+}
+
+/// Takes what was read into the look: a new readiness, a lost one, one that has come back. Gives the facts that changed.
+/// `sharp`: the first sight of readiness tells when it came, to within seconds.
+pub(super) fn note(ctx: &Context, look: &mut Look, pool: &PoolRecord, sharp: bool, outcome: &mut Outcome) -> Vec<Fact> {
+    let launched_at = look.seen.launched_at;
+    let known = look.record.ready.clone().filter(|ready| ready.launched_at == launched_at);
+    match (look.readiness, known) {
+        (Readiness::Ready(since), None) => {
+            let at = since.filter(|since| launched_at.is_none_or(|launched| *since >= launched)).unwrap_or(look.now);
+            let fact = ReadyFact { at: at.min(look.now), launched_at, lost_at: None };
+            look.record.ready = Some(fact.clone());
+            let learnt = learn(ctx, look, pool, fact.at, since.is_some() || sharp, outcome);
+            std::iter::once(Fact::Ready(Some(fact))).chain(learnt).collect()
+        }
+        (Readiness::Ready(_), Some(fact)) if fact.lost_at.is_some() => {
+            outcome.effects.push(effect(look, EffectKind::Ready, "ready again".to_owned()));
+            set(look, ReadyFact { lost_at: None, ..fact })
+        }
+        (Readiness::NotReady, Some(fact)) if fact.lost_at.is_none() => {
+            outcome.effects.push(effect(look, EffectKind::Unready, "not ready any more".to_owned()));
+            set(look, ReadyFact { lost_at: Some(look.now), ..fact })
+        }
+        (Readiness::Ready(_) | Readiness::NotReady | Readiness::Unknown, _) => Vec::new(),
+    }
+}
+
+fn set(look: &mut Look, fact: ReadyFact) -> Vec<Fact> {
+    look.record.ready = Some(fact.clone());
+    vec![Fact::Ready(Some(fact))]
+}
+
+/// A boot whose end is known teaches what the next one takes.
+fn learn(
+    ctx: &Context,
+    look: &mut Look,
+    pool: &PoolRecord,
+    ready_at: Instant,
+    sharp: bool,
+    outcome: &mut Outcome,
+) -> Option<Fact> {
+    let took = ready_at - look.seen.launched_at?;
+    let expected = pool.boot_time(Some(&look.seen.id), ctx.policy.boot).median;
+    let reason = format!("{} s after its start ({} s expected)", took.num_seconds(), expected.num_seconds());
+    outcome.effects.push(effect(look, EffectKind::Ready, reason));
+    if !sharp {
+        return None;
+    }
+    outcome.cold_starts.push(ColdStart {
+        pool: look.seen.pool.clone(),
+        node: look.seen.id.clone(),
+        seconds: took.num_seconds().max(0),
+    });
+    let boots = look.record.boots.clone().unwrap_or_default().with(took);
+    look.record.boots = Some(boots.clone());
+    Some(Fact::Boots(Some(boots)))
+}
+
+fn effect(look: &Look, event: EffectKind, reason: String) -> Effect {
+    Effect { event, pool: Some(look.seen.pool.clone()), node: Some(look.seen.id.clone()), reason }
+}
