@@ -4,7 +4,9 @@ mod beat;
 mod ids;
 mod launch;
 mod ledger;
+mod local;
 mod usd;
+mod window;
 
 pub use beat::Beat;
 pub use ids::{InstanceType, NodeId, PoolName, WordFault};
@@ -14,6 +16,7 @@ pub use ledger::{
     NodeRecord, Noise, PoolRecord, ReadyFact, RunId, Wake, WakeSource,
 };
 pub use usd::{Usd, UsdFault};
+pub use window::{DaySpec, WarmWindow, WarmWish, WindowFault, WindowSpec, next_opening, wanted};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
