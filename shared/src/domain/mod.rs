@@ -1,6 +1,7 @@
 //! The words of the field as types: pools, nodes, what EC2 says of them and what is held to be true.
 
 mod beat;
+mod hold;
 mod ids;
 mod launch;
 mod ledger;
@@ -9,6 +10,7 @@ mod usd;
 mod window;
 
 pub use beat::Beat;
+pub use hold::{Hold, TagHold, read_tags};
 pub use ids::{InstanceType, NodeId, PoolName, WordFault};
 pub use launch::{Launch, UNSEEN, merged, running_seconds};
 pub use ledger::{
