@@ -112,6 +112,8 @@ fn case_27_a_hold_does_not_end_early_where_clocks_are_moved() {
     for (name, value, end) in rows {
         assert_eq!(read(&[("reveille:keep-until", value)]), until(end), "{name}");
     }
+    let hold = read_tags([("reveille:keep-until", "2026-10-25 02:30")], Tz::Europe__Berlin, now());
+    assert_eq!(hold, until("2026-10-25T01:30:00Z"), "twice, in the configured zone");
 }
 
 #[test]
@@ -130,7 +132,7 @@ fn case_25_a_misspelt_key_is_told_and_keeps() {
         "reveille:keepuntil", "Reveille_Keep_Until", "keep-until", "reveille:keep_until", "keep-awake", "KeepAwake",
         "keep_awake", "keepawake", "reveille:keep", "reveille:keep-awake", "keep-awake-until", "REVEILLE KEEP UNTIL",
         "reveille/keep-until", "reveille::keep-until", "reveille:keep-until:", "reveille: keep-until", "reveille:keep–until",
-        "reveile:keep-until", "reveille:kepe-until", "reveille:keep-untill", "reveillé:keep-untl", "revelle:keep-util",
+        "reveile:keep-until", "reveille:kepe-utnil", "reveille:keep-untill", "reveillé:keep-untl", "revelle:keep-util",
     ];
     for key in near {
         let hold = read(&[(key, "2026-12-24")]);
@@ -171,6 +173,7 @@ fn of_several_tags_the_one_that_keeps_longest_counts() {
         (("reveille:keep-UNTIL", "true"), TagHold::NoEnd),
         (("Reveille:keep-until", "soon"), unreadable("Reveille:keep-until", "soon")),
         (("keep-awake", "2027-01-01"), near_miss("keep-awake", "2027-01-01")),
+        (("reveille:keeP-until", "2026-11-30T12:00:00Z"), until("2026-11-30T12:00:00Z")),
         (("reveille:Keep-until", "2026-11-29"), until("2026-11-29T15:00:00Z")),
         (("reveille:keep-until", "2026-11-28"), until("2026-11-28T15:00:00Z")),
         (("reveille:keep-Until", "no"), TagHold::None),

@@ -207,6 +207,8 @@ fn case_27_nights_on_which_clocks_are_moved() {
         ("Beirut", "sat 23:00-06:00 Asia/Beirut", "2026-03-28T22:00:00Z", "28T21:00Z 29T03:00Z"),
         ("Santiago", "sat 22:00-24:00 America/Santiago", "2026-04-05T03:30:00Z", "05T01:00Z 05T04:00Z"),
         ("Santiago's start twice", "sat 23:30-06:00 America/Santiago", "2026-04-05T03:00:00Z", "05T02:30Z 05T10:00Z"),
+        // St John's put 00:01 back to 23:01, on the Saturday, when Sunday had begun.
+        ("St John's", "sun 00:00-06:00 America/St_Johns", "2010-11-07T03:00:00Z", "07T02:30Z 07T09:30Z"),
         // Auckland, 26 September 2026 in UTC; Kolkata never moves.
         ("Auckland", "sun 02:30-06:00 Pacific/Auckland", "2026-09-26T14:00:00Z", "26T14:00Z 26T17:00Z"),
         ("Kolkata", "sun 02:30-06:00 Asia/Kolkata", "2026-10-24T21:00:00Z", "24T21:00Z 25T00:30Z"),
