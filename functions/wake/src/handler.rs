@@ -1,7 +1,9 @@
 //! Parse the event, run, answer.
 
+use crate::access::admit;
 use crate::event::{Event, EventFault};
 use crate::http::{self, Ask};
+use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
 use reveille::domain::WakeSource;
@@ -23,25 +25,38 @@ pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -
     let started = Instant::now();
     let context = controller.context(&event.context.request_id, event.context.deadline).await?;
     match Event::read(event.payload)? {
-        Event::Request(request) => match http::read(&controller.config, &request) {
-            Ok(Ask::Wake(target)) => {
-                let wish = WakeWish { target, source: WakeSource::Prewarm };
-                let outcome = drive(controller, context, Cause::Wishes(vec![wish]), started).await;
-                Ok(http::answer(&outcome))
-            }
-            Ok(Ask::Status(target)) => {
-                let outcome = drive(controller, context, Cause::Status(target), started).await;
-                Ok(http::answer(&outcome))
-            }
-            Err(refusal) => {
-                tracing::info!(status = %refusal["statusCode"], "request refused");
-                Ok(refusal)
-            }
-        },
+        Event::Request(request) => Ok(answer(controller, context, &request, started).await),
         Event::LogBatch(data) => log_lines(controller, context, &data, started).await,
         Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, started).await),
         Event::OtherState(state) => Ok(json!({ "ignored_state": state })),
     }
+}
+
+/// Who asks comes first, then what is asked; a refusal is an answer too.
+async fn answer(
+    controller: &Controller,
+    context: Context,
+    request: &LambdaFunctionUrlRequest,
+    started: Instant,
+) -> Value {
+    let asked = admit(&controller.config.access, request)
+        .and_then(|caller| http::read(&controller.config, request).map(|ask| (caller, ask)));
+    let (caller, ask) = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => {
+            tracing::info!(status = %refusal["statusCode"], "request refused");
+            return refusal;
+        }
+    };
+    let cause = match ask {
+        Ask::Wake(target) => {
+            // Who wakes spends: the log says who it was, by a name that is no secret.
+            tracing::info!(caller = %caller.class, rate_key = caller.rate_key(), "wake asked for");
+            Cause::Wishes(vec![WakeWish { target, source: WakeSource::Prewarm }])
+        }
+        Ask::Status(target) => Cause::Status(target),
+    };
+    http::answer(&drive(controller, context, cause, started).await)
 }
 
 async fn drive(controller: &Controller, context: Context, cause: Cause, started: Instant) -> Outcome {

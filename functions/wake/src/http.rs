@@ -1,5 +1,6 @@
 //! The HTTP face: what a request asks for, and how a run's answer looks to the caller.
 
+use aws_lambda_events::http::StatusCode;
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +11,7 @@ use reveille::run::{Outcome, PoolAnswer, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A body is a few names; more is a mistake or an attack.
+/// A body is a few names; more is a mistake or an attack. Counted in bytes after base64.
 const LONGEST_BODY: usize = 4096;
 
 /// What a caller asks for.
@@ -36,7 +37,8 @@ pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Resul
     match (path, method) {
         ("/wake", "POST") => Ok(Ask::Wake(target(config, wake_body(request)?)?)),
         ("/status", "GET") => Ok(Ask::Status(target(config, status_query(request))?)),
-        ("/wake" | "/status", _) => Err(problem(405, "method", "POST /wake or GET /status")),
+        ("/wake", _) => Err(with_header(problem(405, "method", "POST /wake or GET /status"), "allow", "POST")),
+        ("/status", _) => Err(with_header(problem(405, "method", "POST /wake or GET /status"), "allow", "GET")),
         _ => Err(problem(404, "path", "there is POST /wake and GET /status")),
     }
 }
@@ -44,14 +46,20 @@ pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Resul
 /// The body, decoded in one place: function URLs send some content types as base64, a missing one too (field case 34).
 fn wake_body(request: &LambdaFunctionUrlRequest) -> Result<WakeBody, Value> {
     let Some(body) = request.body.as_deref().filter(|body| !body.is_empty()) else { return Ok(WakeBody::default()) };
-    if body.len() > LONGEST_BODY {
-        return Err(problem(413, "body", "longer than 4096 bytes"));
+    let too_long = || problem(413, "body", "longer than 4096 bytes");
+    // Base64 has four characters for three bytes: what is longer needs no decoding to be refused.
+    let longest = if request.is_base64_encoded { LONGEST_BODY.div_ceil(3) * 4 } else { LONGEST_BODY };
+    if body.len() > longest {
+        return Err(too_long());
     }
     let bytes = if request.is_base64_encoded {
         STANDARD.decode(body).map_err(|_| problem(400, "body", "isBase64Encoded is set, and it is not base64"))?
     } else {
         body.as_bytes().to_vec()
     };
+    if bytes.len() > LONGEST_BODY {
+        return Err(too_long());
+    }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(WakeBody::default());
     }
@@ -74,7 +82,7 @@ fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
         (None, Some(pool)) => match PoolName::new(pool) {
             Ok(pool) if config.pools.contains_key(&pool) => Ok(Target::Pool(pool)),
             Ok(_) => Err(problem(404, "pool", "no pool of this name is configured")),
-            Err(fault) => Err(problem(400, "pool", &fault.to_string())),
+            Err(_) => Err(problem(400, "pool", "must be 1 to 64 letters, digits, '.', '_' or '-'")),
         },
         (None, None) => config
             .default_pool
@@ -84,24 +92,22 @@ fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
     }
 }
 
-/// A refusal in the form of RFC 9457. It names the field and never repeats what was sent.
+/// A refusal in the form of RFC 9457. It names the field and never repeats what was sent. `about:blank` says that the status
+/// is the whole type, and the title is then HTTP's own phrase for it.
 pub(crate) fn problem(status: u16, field: &str, detail: &str) -> Value {
+    let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     reply(
         status,
         "application/problem+json",
         None,
-        &json!({ "status": status, "title": title(status), "field": field, "detail": detail }),
+        &json!({ "type": "about:blank", "status": status, "title": title, "field": field, "detail": detail }),
     )
 }
 
-fn title(status: u16) -> &'static str {
-    match status {
-        400 => "malformed request",
-        404 => "not found",
-        405 => "method not allowed",
-        413 => "body too long",
-        _ => "cannot serve now",
-    }
+/// The answer with one header more.
+pub(crate) fn with_header(mut answer: Value, name: &str, value: &str) -> Value {
+    answer["headers"][name] = json!(value);
+    answer
 }
 
 /// The answer to a run's caller.
