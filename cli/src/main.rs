@@ -4,7 +4,7 @@ mod lines;
 
 use clap::{Parser, Subcommand};
 use reveille::access_log::FilterSpec;
-use reveille::config::{self, Config};
+use reveille::config::{self, Access, Config};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -89,6 +89,12 @@ fn check() -> ExitCode {
                     pool.policy.signals.len(),
                     pool.log_groups.len()
                 );
+            }
+            match &config.access {
+                Access::Iam => println!("access: iam, the function URL has to be of the type AWS_IAM"),
+                Access::Token(hashes) => {
+                    println!("access: token, taken are {}", hashes.keys().cloned().collect::<Vec<_>>().join(", "));
+                }
             }
             println!("no fault");
             ExitCode::SUCCESS

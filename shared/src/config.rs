@@ -1,6 +1,7 @@
 //! The environment of the functions, read once. This is the only room that reads it. All faults are listed at once;
 //! nothing is guessed.
 
+mod access;
 mod money;
 mod pools;
 #[cfg(test)]
@@ -17,6 +18,8 @@ use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+pub use access::Access;
+
 /// One setting, as the reference page shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
@@ -30,6 +33,8 @@ pub struct Setting {
     pub doc: &'static str,
 }
 
+const ACCESS: &str = "REVEILLE_ACCESS";
+const TOKEN_SHA256: &str = "REVEILLE_TOKEN_SHA256";
 const POOLS: &str = "REVEILLE_POOLS";
 const DEFAULT_POOL: &str = "REVEILLE_DEFAULT_POOL";
 const TABLE: &str = "REVEILLE_TABLE";
@@ -64,6 +69,18 @@ pub const SETTINGS: &[Setting] = &[
         default: Some("the only pool"),
         range: "a pool's name",
         doc: "The pool that a wake without a name means. Without it, such a wake is answered 400 where there are several pools.",
+    },
+    Setting {
+        name: ACCESS,
+        default: Some("iam"),
+        range: "`iam` or `token`",
+        doc: "Who may ask the wake function: callers that AWS_IAM has verified, or who has a token; see below.",
+    },
+    Setting {
+        name: TOKEN_SHA256,
+        default: Some("none; needed with token"),
+        range: "JSON, see below",
+        doc: "The SHA-256 of each token that is taken, by its name. Refused with `iam`.",
     },
     Setting {
         name: TABLE,
@@ -173,6 +190,8 @@ pub struct Config {
     pub pools: BTreeMap<PoolName, Pool>,
     /// What a wake without a name means; absent where there are several pools and none was chosen.
     pub default_pool: Option<PoolName>,
+    /// Who may ask the wake function over HTTP; the other functions have no caller.
+    pub access: Access,
     /// The ledger's table.
     pub table: String,
     /// The topic for people.
@@ -249,6 +268,7 @@ impl Config {
             policy,
             default_pool: read.default_pool(&pools),
             pools,
+            access: read.access(),
             table: read.required(TABLE),
             topic_arn: read.topic(),
             budget: read.budget(),

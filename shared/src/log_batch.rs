@@ -58,6 +58,10 @@ pub struct Woken {
     pub method: String,
     /// Path without query, cut to 200 characters, control characters escaped.
     pub path: String,
+    /// The configured beginning that its path has: a class, and nobody's own.
+    pub path_class: Option<String>,
+    /// The first product in its user agent, such as `okhttp`.
+    pub agent_class: Option<String>,
 }
 
 /// How many lines were read and what became of them. Lines behind the one that wakes are not counted.
@@ -229,7 +233,7 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
             return Ok(());
         };
         match filter.judge(&line) {
-            Verdict::Wakes => self.stop(Outcome::Woken(woken_by(line, at))),
+            Verdict::Wakes => self.stop(Outcome::Woken(woken_by(filter, &line, at))),
             Verdict::Noise(reason) => {
                 *self.counts.noise.entry(reason).or_default() += 1;
                 Ok(())
@@ -243,8 +247,14 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
     }
 }
 
-fn woken_by(line: RequestLine, at: Option<DateTime<Utc>>) -> Woken {
-    Woken { at: at.or(line.at), method: line.method, path: shown(&line.path) }
+fn woken_by(filter: &Filter, line: &RequestLine, at: Option<DateTime<Utc>>) -> Woken {
+    Woken {
+        at: at.or(line.at),
+        method: line.method.clone(),
+        path: shown(&line.path),
+        path_class: filter.path_class(line).map(str::to_owned),
+        agent_class: line.agent_class(),
+    }
 }
 
 fn fault(error: serde_json::Error) -> BatchFault {

@@ -59,7 +59,9 @@ fn read_packed(json: impl AsRef<[u8]>) -> Batch {
 }
 
 fn call() -> Outcome {
-    Outcome::Woken(Woken { at: Some(time(NINE)), method: "GET".to_owned(), path: "/v1/a".to_owned() })
+    let (method, path) = ("GET".to_owned(), "/v1/a".to_owned());
+    let (path_class, agent_class) = (Some("/v1/".to_owned()), None);
+    Outcome::Woken(Woken { at: Some(time(NINE)), method, path, path_class, agent_class })
 }
 
 #[test]

@@ -497,7 +497,7 @@ impl World {
             None if wake.source.is_log() => record.line_wake = Some(wake.clone()),
             None => record.wake = Some(wake.clone()),
         }
-        waiting.over.iter().for_each(|id| drop(record.waiting.remove(id)));
+        record.waiting.retain(|id, _| !waiting.over.contains(id));
         record.waiting.extend(waiting.call.clone());
         Demanded::Recorded(record.clone())
     }

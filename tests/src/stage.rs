@@ -33,6 +33,11 @@ const REGION: &str = "us-east-1";
 /// The stage's budget: more than any test spends unless it wants to.
 pub const BUDGET: &str = r#"{"amount": 1000, "currency": "USD", "mail": ["ops@example.com"]}"#;
 
+/// The token that the stage's wake function takes, as the files of `events/wake` carry it.
+pub const TOKEN: &str = "reveille-test-token";
+/// The stage's `REVEILLE_TOKEN_SHA256`: the name and the hash of [`TOKEN`].
+pub const TOKEN_SHA256: &str = r#"{"stage": "30cba0df552d3e97d70ccf969cdf28d2db4b7c7ab183449cad90ba1695f68281"}"#;
+
 /// Anything that goes wrong while the stage is set.
 pub type StageResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -118,6 +123,8 @@ impl Stage {
             ("REVEILLE_TABLE".to_owned(), TABLE.to_owned()),
             ("REVEILLE_ALERT_TOPIC_ARN".to_owned(), topic_arn),
             ("REVEILLE_BUDGET".to_owned(), BUDGET.to_owned()),
+            ("REVEILLE_ACCESS".to_owned(), "token".to_owned()),
+            ("REVEILLE_TOKEN_SHA256".to_owned(), TOKEN_SHA256.to_owned()),
         ]);
         vars.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let wake = Arc::new(function("wake", &vars, 16)?);
@@ -305,11 +312,11 @@ impl Stage {
         self.request("GET", "/status", &Value::Null).await
     }
 
-    /// A request to the function URL.
+    /// A request to the function URL, with the stage's token.
     pub async fn request(&self, method: &str, path: &str, body: &Value) -> (u16, Value, Invocation) {
         let body = if body.is_null() { Value::Null } else { json!(body.to_string()) };
         let event = json!({"version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "",
-            "headers": {"content-type": "application/json"},
+            "headers": {"content-type": "application/json", "authorization": format!("Bearer {TOKEN}")},
             "requestContext": {"http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "app"}},
             "body": body, "isBase64Encoded": false});
         let invocation = self.wake.invoke(&event).await;

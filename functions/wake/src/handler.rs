@@ -1,12 +1,14 @@
 //! Parse the event, run, answer.
 
+use crate::access::admit;
 use crate::event::{Event, EventFault};
 use crate::http::{self, Ask};
+use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
 use reveille::domain::WakeSource;
 use reveille::log_batch::{self, Batch, Outcome as BatchOutcome};
-use reveille::run::{Cause, Context, Outcome, Target, WakeRun, WakeWish};
+use reveille::run::{Caller, Cause, Context, LeaseRun, LeaseWish, Outcome, Target, WakeRun, WakeWish};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -23,35 +25,67 @@ pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -
     let started = Instant::now();
     let context = controller.context(&event.context.request_id, event.context.deadline).await?;
     match Event::read(event.payload)? {
-        Event::Request(request) => match http::read(&controller.config, &request) {
-            Ok(Ask::Wake(target)) => {
-                let wish = WakeWish::new(target, WakeSource::Prewarm);
-                let outcome = drive(controller, context, Cause::Wishes(vec![wish]), started).await;
-                Ok(http::answer(&outcome))
-            }
-            Ok(Ask::Status(target)) => {
-                let outcome = drive(controller, context, Cause::Status(target), started).await;
-                Ok(http::answer(&outcome))
-            }
-            Err(refusal) => {
-                tracing::info!(status = %refusal["statusCode"], "request refused");
-                Ok(refusal)
-            }
-        },
+        Event::Request(request) => Ok(answer(controller, context, &request, started).await),
         Event::LogBatch(data) => log_lines(controller, context, &data, started).await,
         Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, started).await),
         Event::OtherState(state) => Ok(json!({ "ignored_state": state })),
     }
 }
 
+/// Who asks comes first, then what is asked; a refusal is an answer too.
+async fn answer(
+    controller: &Controller,
+    context: Context,
+    request: &LambdaFunctionUrlRequest,
+    started: Instant,
+) -> Value {
+    let asked = admit(&controller.config.access, request)
+        .and_then(|caller| http::read(&controller.config, request).map(|ask| (caller, ask)));
+    let (caller, ask) = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => {
+            tracing::info!(status = %refusal["statusCode"], "request refused");
+            return refusal;
+        }
+    };
+    // Who wakes spends: the log says who it was, by a name that is no secret.
+    tracing::info!(caller = %caller.class, rate_key = caller.rate_key(), asks = ask.word(), "asked");
+    let of_run = caller.of_run();
+    let outcome = match ask {
+        Ask::Wake(target) => {
+            let line_at = Some(context.now);
+            let wish = WakeWish {
+                path: Some("/wake".to_owned()),
+                caller: Some(of_run),
+                line_at,
+                ..WakeWish::new(target, WakeSource::Prewarm)
+            };
+            drive(controller, context, Cause::Wishes(vec![wish]), started).await
+        }
+        Ask::Status(target) => drive(controller, context, Cause::Status(target), started).await,
+        Ask::Lease { id, target, lasts, renews } => {
+            let wish = LeaseWish { id, target, lasts, renews, caller: of_run };
+            let now = context.now;
+            let outcome = controller.aws.drive(&mut LeaseRun::new(context, wish)).await;
+            log(controller, now, &outcome, started);
+            outcome
+        }
+    };
+    http::answer(&outcome)
+}
+
 async fn drive(controller: &Controller, context: Context, cause: Cause, started: Instant) -> Outcome {
     let now = context.now;
     let outcome = controller.aws.drive(&mut WakeRun::new(context, cause)).await;
-    controller.log("wake", now, &outcome, started.elapsed());
+    log(controller, now, &outcome, started);
+    outcome
+}
+
+fn log(controller: &Controller, now: chrono::DateTime<chrono::Utc>, outcome: &Outcome, started: Instant) {
+    controller.log("wake", now, outcome, started.elapsed());
     if let Some(error) = outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
         tracing::error!(code = %error.code, "{error}");
     }
-    outcome
 }
 
 fn finish(outcome: Outcome) -> Result<Value, Error> {
@@ -71,7 +105,14 @@ async fn log_lines(controller: &Controller, context: Context, data: &str, starte
     let Some(source) = source(&batch) else { return Ok(json!({ "woken": false })) };
     let group = batch.log_group.as_deref().unwrap_or_default();
     let Some((pool, _)) = controller.config.pool_of_log_group(group) else { return Ok(json!({ "woken": false })) };
-    let wish = WakeWish::new(Target::Pool(pool.clone()), source);
+    let (path, agent, line_at) = match &batch.outcome {
+        BatchOutcome::Woken(woken) => (woken.path_class.clone(), woken.agent_class.clone(), woken.at),
+        BatchOutcome::Quiet | BatchOutcome::Control | BatchOutcome::Ignored | BatchOutcome::TooLarge => {
+            (None, None, None)
+        }
+    };
+    let caller = agent.map(|class| Caller { class, bucket: None });
+    let wish = WakeWish { path, caller, line_at, ..WakeWish::new(Target::Pool(pool.clone()), source) };
     finish(drive(controller, context, Cause::Wishes(vec![wish]), started).await)
 }
 

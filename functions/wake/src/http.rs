@@ -1,17 +1,27 @@
 //! The HTTP face: what a request asks for, and how a run's answer looks to the caller.
 
+use aws_lambda_events::http::StatusCode;
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use reveille::config::Config;
 use reveille::decide::Reason;
-use reveille::domain::PoolName;
-use reveille::run::{Outcome, PoolAnswer, Target};
+use reveille::domain::{LeaseId, PoolName};
+use reveille::error::ErrorClass;
+use reveille::run::{LeaseAnswer, Outcome, PoolAnswer, Target};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
-/// A body is a few names; more is a mistake or an attack.
+/// A body is a few names; more is a mistake or an attack. Counted in bytes after base64.
 const LONGEST_BODY: usize = 4096;
+
+/// A lease that says no time lasts so long: two lost renewals of a minute.
+const DEFAULT_LEASE_SECONDS: i64 = 120;
+/// A crashed app's lease ends within an hour; a call of ten seconds needs no lease.
+const LEASE_SECONDS: RangeInclusive<i64> = 10..=3600;
 
 /// What a caller asks for.
 pub(crate) enum Ask {
@@ -19,6 +29,20 @@ pub(crate) enum Ask {
     Wake(Target),
     /// `GET /status`.
     Status(Target),
+    /// `PUT /leases/{id}`, or without a time `DELETE /leases/{id}`.
+    Lease { id: LeaseId, target: Option<Target>, lasts: Option<TimeDelta>, renews: bool },
+}
+
+impl Ask {
+    /// For the log.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Wake(_) => "wake",
+            Self::Status(_) => "status",
+            Self::Lease { lasts: Some(_), .. } => "lease",
+            Self::Lease { lasts: None, .. } => "end_of_lease",
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,38 +52,92 @@ struct WakeBody {
     node: Option<String>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeaseBody {
+    pool: Option<String>,
+    node: Option<String>,
+    ttl_seconds: Option<i64>,
+    #[serde(default)]
+    renew: bool,
+}
+
+const WAKE_BODY: &str = "must be empty or a JSON object with `pool` or `node`, each a string";
+const LEASE_BODY: &str =
+    "must be empty or a JSON object with `ttl_seconds` (a whole number), `renew` (true or false), and `pool` or `node`";
+
 /// Reads the request; a refusal is already an answer.
 pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Result<Ask, Value> {
     let http = &request.request_context.http;
     let path = request.raw_path.as_deref().or(http.path.as_deref()).unwrap_or("/").trim_end_matches('/');
     let method = http.method.as_deref().unwrap_or_default();
+    if let Some(id) = path.strip_prefix("/leases/") {
+        let id = LeaseId::new(id);
+        let id = id.map_err(|_| problem(400, "lease", "an id has 1 to 64 letters, digits, '.', '_' or '-'"))?;
+        return lease(config, request, method, id);
+    }
+    let other = |allowed: &str| Err(with_header(problem(405, "method", USES), "allow", allowed));
     match (path, method) {
-        ("/wake", "POST") => Ok(Ask::Wake(target(config, wake_body(request)?)?)),
-        ("/status", "GET") => Ok(Ask::Status(target(config, status_query(request))?)),
-        ("/wake" | "/status", _) => Err(problem(405, "method", "POST /wake or GET /status")),
-        _ => Err(problem(404, "path", "there is POST /wake and GET /status")),
+        ("/wake", "POST") => Ok(Ask::Wake(target(config, body(request, WAKE_BODY)?)?)),
+        ("/status", "GET") => Ok(Ask::Status(target(config, query(request))?)),
+        ("/wake", _) => other("POST"),
+        ("/status", _) => other("GET"),
+        _ => Err(problem(404, "path", USES)),
+    }
+}
+
+const USES: &str = "there is POST /wake, GET /status, PUT and DELETE /leases/{id}";
+
+fn lease(config: &Config, request: &LambdaFunctionUrlRequest, method: &str, id: LeaseId) -> Result<Ask, Value> {
+    match method {
+        "PUT" => {
+            let LeaseBody { pool, node, ttl_seconds, renew } = body(request, LEASE_BODY)?;
+            let seconds = ttl_seconds.unwrap_or(DEFAULT_LEASE_SECONDS);
+            if !LEASE_SECONDS.contains(&seconds) {
+                return Err(problem(
+                    400,
+                    "ttl_seconds",
+                    "must be a whole number from 10 to 3600; renew while the call lasts",
+                ));
+            }
+            let target = target(config, WakeBody { pool, node })?;
+            Ok(Ask::Lease { id, target: Some(target), lasts: Some(TimeDelta::seconds(seconds)), renews: renew })
+        }
+        // Wherever it is, unless a pool is named.
+        "DELETE" => {
+            let named = query(request);
+            let is_named = named.pool.is_some() || named.node.is_some();
+            let target = is_named.then(|| target(config, named)).transpose()?;
+            Ok(Ask::Lease { id, target, lasts: None, renews: false })
+        }
+        _ => Err(with_header(problem(405, "method", USES), "allow", "PUT, DELETE")),
     }
 }
 
 /// The body, decoded in one place: function URLs send some content types as base64, a missing one too (field case 34).
-fn wake_body(request: &LambdaFunctionUrlRequest) -> Result<WakeBody, Value> {
-    let Some(body) = request.body.as_deref().filter(|body| !body.is_empty()) else { return Ok(WakeBody::default()) };
-    if body.len() > LONGEST_BODY {
-        return Err(problem(413, "body", "longer than 4096 bytes"));
+fn body<T: DeserializeOwned + Default>(request: &LambdaFunctionUrlRequest, shape: &str) -> Result<T, Value> {
+    let Some(body) = request.body.as_deref().filter(|body| !body.is_empty()) else { return Ok(T::default()) };
+    let too_long = || problem(413, "body", "longer than 4096 bytes");
+    // Base64 has four characters for three bytes: what is longer needs no decoding to be refused.
+    let longest = if request.is_base64_encoded { LONGEST_BODY.div_ceil(3) * 4 } else { LONGEST_BODY };
+    if body.len() > longest {
+        return Err(too_long());
     }
     let bytes = if request.is_base64_encoded {
         STANDARD.decode(body).map_err(|_| problem(400, "body", "isBase64Encoded is set, and it is not base64"))?
     } else {
         body.as_bytes().to_vec()
     };
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Ok(WakeBody::default());
+    if bytes.len() > LONGEST_BODY {
+        return Err(too_long());
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|_| problem(400, "body", "must be empty or a JSON object with `pool` or `node`, each a string"))
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(&bytes).map_err(|_| problem(400, "body", shape))
 }
 
-fn status_query(request: &LambdaFunctionUrlRequest) -> WakeBody {
+fn query(request: &LambdaFunctionUrlRequest) -> WakeBody {
     let named = |name: &str| request.query_string_parameters.get(name).cloned().filter(|value| !value.is_empty());
     WakeBody { pool: named("pool"), node: named("node") }
 }
@@ -74,7 +152,7 @@ fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
         (None, Some(pool)) => match PoolName::new(pool) {
             Ok(pool) if config.pools.contains_key(&pool) => Ok(Target::Pool(pool)),
             Ok(_) => Err(problem(404, "pool", "no pool of this name is configured")),
-            Err(fault) => Err(problem(400, "pool", &fault.to_string())),
+            Err(_) => Err(problem(400, "pool", "must be 1 to 64 letters, digits, '.', '_' or '-'")),
         },
         (None, None) => config
             .default_pool
@@ -84,30 +162,52 @@ fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
     }
 }
 
-/// A refusal in the form of RFC 9457. It names the field and never repeats what was sent.
+/// A refusal in the form of RFC 9457. It names the field and never repeats what was sent. `about:blank` says that the status
+/// is the whole type, and the title is then HTTP's own phrase for it.
 pub(crate) fn problem(status: u16, field: &str, detail: &str) -> Value {
+    let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     reply(
         status,
         "application/problem+json",
         None,
-        &json!({ "status": status, "title": title(status), "field": field, "detail": detail }),
+        &json!({ "type": "about:blank", "status": status, "title": title, "field": field, "detail": detail }),
     )
 }
 
-fn title(status: u16) -> &'static str {
-    match status {
-        400 => "malformed request",
-        404 => "not found",
-        405 => "method not allowed",
-        413 => "body too long",
-        _ => "cannot serve now",
-    }
+/// The answer with one header more.
+pub(crate) fn with_header(mut answer: Value, name: &str, value: &str) -> Value {
+    answer["headers"][name] = json!(value);
+    answer
 }
 
 /// The answer to a run's caller.
 pub(crate) fn answer(outcome: &Outcome) -> Value {
     if outcome.not_found.is_some() {
         return problem(404, "node", "no node of a configured pool has this Name tag or id");
+    }
+    if outcome.too_many {
+        return with_header(
+            problem(429, "rate", "too many wakes in this minute; the wish is not recorded"),
+            "retry-after",
+            "60",
+        );
+    }
+    match outcome.lease.as_ref().filter(|_| outcome.blind.is_none()) {
+        Some(LeaseAnswer::Held { pool, node, address, until }) => {
+            let body =
+                json!({ "state": "leased", "pool": pool, "node": node, "address": address, "expires_at": until });
+            return reply(200, "application/json", None, &without_nulls(body));
+        }
+        Some(LeaseAnswer::Over) => return json!({ "statusCode": 204, "headers": { "cache-control": "no-store" } }),
+        Some(LeaseAnswer::Ended) => {
+            return problem(
+                410,
+                "lease",
+                "it ran out, was never given, or its node is gone: take a new one under a new id",
+            );
+        }
+        Some(LeaseAnswer::Foreign) => return problem(409, "lease", "another caller holds a lease of this id"),
+        Some(LeaseAnswer::NotYet) | None => {}
     }
     match outcome.answers.first().filter(|_| outcome.blind.is_none()) {
         Some(answer) => told(answer),
@@ -129,6 +229,9 @@ fn told(answer: &PoolAnswer) -> Value {
         "node": answer.node,
         "address": answer.address,
         "ready_in_seconds": answer.ready_in_seconds,
+        "spread_seconds": answer.spread_seconds,
+        "calls": answer.calls,
+        "woken_by": answer.woken_by,
         "retry_after_seconds": retry,
         "fault": answer.fault_code,
         "fault_since": answer.fault_since,
@@ -148,7 +251,10 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         Reason::Wanted | Reason::OtherType | Reason::StartUnresolved | Reason::StopUnresolved => {
             (202, "will_start", Some(5))
         }
-        Reason::CoolingDown => (503, "no_capacity_or_fault", answer.retry_after_seconds.or(Some(60))),
+        Reason::CoolingDown if answer.fault_class == Some(ErrorClass::Capacity) => {
+            (503, "no_capacity", answer.retry_after_seconds.or(Some(60)))
+        }
+        Reason::CoolingDown => (503, "fault", answer.retry_after_seconds.or(Some(60))),
         Reason::NoNode => (503, "no_node", Some(300)),
         Reason::NotWanted => (503, "asleep", None),
         Reason::Full => (429, "full", Some(answer.ready_in_seconds.unwrap_or(30))),

@@ -1,5 +1,6 @@
 //! Wake: a pre-warm call, a batch of request-log lines or a state-change event; several may come at once, one START goes out.
 
+mod access;
 mod event;
 mod handler;
 mod http;

@@ -255,6 +255,12 @@ impl Filter {
         was_served && line.took.is_some_and(|took| took >= self.long_call)
     }
 
+    /// The longest configured beginning that the line's path has.
+    pub fn path_class(&self, line: &RequestLine) -> Option<&str> {
+        let fitting = self.paths.iter().filter(|prefix| line.path.starts_with(prefix.as_str()));
+        fitting.max_by_key(|prefix| prefix.len()).map(String::as_str)
+    }
+
     fn noise(&self, line: &RequestLine) -> Option<NoiseReason> {
         let agent = line.agent.as_deref().unwrap_or_default().to_lowercase();
         if names_any(&agent, HEALTH_CHECKS) {

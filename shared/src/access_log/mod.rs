@@ -58,6 +58,16 @@ pub struct RequestLine {
     pub took: Option<TimeDelta>,
 }
 
+impl RequestLine {
+    /// The first product that the user agent names, such as `okhttp` of `okhttp/4.9 (…)`: letters, digits, `-`, `_` and `.`
+    /// up to 32. It says what kind of program asked, and not who.
+    pub fn agent_class(&self) -> Option<String> {
+        let is_of_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let product: String = self.agent.as_deref()?.trim().chars().take_while(is_of_name).take(32).collect();
+        Some(product).filter(|product| !product.is_empty() && product != "-")
+    }
+}
+
 /// Which end of its request a line's own time is.
 ///
 /// The end: load balancer (response generated, WebSocket closed), nginx, Caddy, Traefik's `time`. The start: API Gateway

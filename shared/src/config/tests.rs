@@ -218,3 +218,58 @@ fn prices_zones_types_and_logs_are_refused_by_name() {
         .collect();
     assert!(faults(&more).join("; ").contains("this function's own"));
 }
+
+/// A test's hash of 64 digits.
+fn hash(digit: char) -> String {
+    digit.to_string().repeat(64)
+}
+
+#[test]
+fn access_is_iam_unless_tokens_are_asked_for() {
+    let access = |more: &[(&str, &str)]| Config::from_vars(&vars(more)).map(|config| config.access);
+    assert_eq!(access(&[]), Ok(Access::Iam));
+    assert_eq!(access(&[(ACCESS, "iam")]), Ok(Access::Iam));
+    let two = format!(r#"{{"app": "{}", "app-2": "{}"}}"#, hash('a'), hash('B'));
+    let hashes = BTreeMap::from([("app".to_owned(), [0xaa; 32]), ("app-2".to_owned(), [0xbb; 32])]);
+    assert_eq!(access(&[(ACCESS, "token"), (TOKEN_SHA256, &two)]), Ok(Access::Token(hashes)));
+}
+
+#[test]
+fn faults_of_access_name_the_variable_and_repeat_no_value() {
+    let secret = "my-secret-value";
+    let token = |given: &str| vec![(ACCESS, "token".to_owned()), (TOKEN_SHA256, given.to_owned())];
+    let one = |name: &str, hash: &str| token(&format!(r#"{{"{name}": "{hash}"}}"#));
+    let rows = [
+        ("an unknown kind", vec![(ACCESS, secret.to_owned())], "REVEILLE_ACCESS: is neither"),
+        ("another case", vec![(ACCESS, "Token".to_owned())], "REVEILLE_ACCESS: is neither"),
+        ("no hash", vec![(ACCESS, "token".to_owned())], "REVEILLE_TOKEN_SHA256: is not set"),
+        ("a hash with iam", vec![(TOKEN_SHA256, secret.to_owned())], "REVEILLE_ACCESS=token only"),
+        ("no JSON", token(secret), "REVEILLE_TOKEN_SHA256: is not a JSON object"),
+        ("a list", token(&format!(r#"["{secret}"]"#)), "is not a JSON object"),
+        ("a number", token(r#"{"app": 7}"#), "is not a JSON object"),
+        ("no token", token("{}"), "names no token"),
+        ("the token itself", one("app", secret), "64 hexadecimal digits"),
+        ("too short a hash", one("app", &hash('a')[1..]), "64 hexadecimal digits"),
+        ("a bad digit", one("app", &hash('g')), "64 hexadecimal digits"),
+        ("no name", one("", &hash('a')), "has to be a word"),
+        ("a name with a space", one("my-secret-value 2", &hash('a')), "has to be a word"),
+        ("too long a name", one(&"n".repeat(33), &hash('a')), "has to be a word"),
+        (
+            "the hash of nothing",
+            one("app", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            "an empty text",
+        ),
+        (
+            "one hash twice",
+            token(&format!(r#"{{"a": "{0}", "b": "{0}"}}"#, hash('a'))),
+            "token 2, by name: has the hash of another",
+        ),
+    ];
+    for (name, given, named) in rows {
+        let given: Vec<(&str, &str)> = given.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let found = faults(&given).join("; ");
+        assert!(found.contains(named), "{name}: {found}");
+        assert!(!found.contains(secret), "{name}: {found}");
+        assert!(!found.contains(&hash('a')[..40]), "{name}: {found}");
+    }
+}
