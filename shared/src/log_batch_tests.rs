@@ -60,7 +60,7 @@ fn read_packed(json: impl AsRef<[u8]>) -> Batch {
 
 fn call() -> Outcome {
     let (method, path) = ("GET".to_owned(), "/v1/a".to_owned());
-    let (path_class, agent_class) = (Some("/v1/".to_owned()), None);
+    let (path_class, agent_class) = (Some("/v1/".to_owned()), Some("curl".to_owned()));
     Outcome::Woken(Woken { at: Some(time(NINE)), method, path, path_class, agent_class })
 }
 
