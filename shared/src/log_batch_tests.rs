@@ -99,7 +99,9 @@ fn lines_are_read_as_the_filter_of_their_group_says() {
     let mapped = Filter::new(serde_json::from_str(spec).unwrap()).unwrap();
     let data = pack(batch(&events(&[line])));
     let with_fields = read(&data, MIB, time(NINE), |_| Some(&mapped)).unwrap();
-    assert_eq!(with_fields.outcome, call());
+    let (method, path, path_class) = ("GET".to_owned(), "/v1/a".to_owned(), Some("/v1/".to_owned()));
+    let woken = Woken { at: Some(time(NINE)), method, path, path_class, agent_class: None };
+    assert_eq!(with_fields.outcome, Outcome::Woken(woken));
     let without = read_capped(&data, MIB).unwrap();
     assert_eq!((without.outcome, without.counts.unread), (Outcome::Quiet, 1));
 }
