@@ -315,6 +315,17 @@ pub(crate) fn help() -> String {
     text
 }
 
+/// The settings as `docs/beat.md` shows them.
+#[cfg(test)]
+pub(crate) fn table() -> String {
+    let mut page = String::from("\n| variable | range | default | what it does |\n|---|---|---|---|\n");
+    for Setting { name, default, range, doc } in SETTINGS {
+        let default = default.map_or("has to be set".to_owned(), |value| format!("`{value}`"));
+        let _ = writeln!(page, "| `{name}` | {range} | {default} | {doc} |");
+    }
+    page + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
