@@ -65,11 +65,10 @@ fn the_page_s_settings_are_the_code_s_own() {
 fn the_example_of_an_environment_is_valid() {
     let example = node_file("beat.env.example");
     Settings::from_vars(&variables(&example)).unwrap();
-    let commented: String =
-        example
-            .lines()
-            .map(|line| line.strip_prefix('#').unwrap_or(line))
-            .fold(String::new(), |all, line| if line.starts_with("REVEILLE_") { all + line + "\n" } else { all });
+    let commented: String = example
+        .lines()
+        .map(|line| line.strip_prefix('#').unwrap_or(line))
+        .fold(String::new(), |all, line| if line.starts_with("REVEILLE_") { all + line + "\n" } else { all });
     for name in variables(&commented).keys() {
         assert!(SETTINGS.iter().any(|setting| setting.name == name), "{name}");
     }
