@@ -29,10 +29,10 @@ pub(crate) enum CommandFault {
 /// What it wrote to standard output, up to 64 KiB; its standard error is nobody's, as it may tell anything.
 pub(crate) async fn answer_of(mut command: Command, limit: Duration) -> Result<String, CommandFault> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => CommandFault::Absent,
-        _ => CommandFault::Run(error),
-    })?;
+    let absent_or = |error: io::Error| {
+        if error.kind() == io::ErrorKind::NotFound { CommandFault::Absent } else { CommandFault::Run(error) }
+    };
+    let mut child = command.spawn().map_err(absent_or)?;
     let stdout = child.stdout.take();
     let run = async {
         let mut text = Vec::new();

@@ -35,7 +35,7 @@ struct Node {
 impl Node {
     async fn new(is_ready: bool) -> Self {
         let (stage, nginx, state) = (Stage::open(nine()).await.unwrap(), Nginx::start(is_ready).await, Folder::new());
-        let mut node = Self { stage, nginx, vars: BTreeMap::new(), state: state };
+        let mut node = Self { stage, nginx, vars: BTreeMap::new(), state };
         for name in ["AWS_ENDPOINT_URL", "AWS_REGION", "REVEILLE_CLOCK_URL", "REVEILLE_TABLE"] {
             node.vars.insert(name.to_owned(), node.stage.vars[name].clone());
         }
@@ -137,6 +137,17 @@ async fn open_are_streams_sockets_and_polls_but_not_idle_connections() {
     let over = until("nginx sees them go", async || Some(node.beat().await).filter(|beat| beat.open == Some(0))).await;
     assert!(over.open_at >= busy.open_at && over.open_at < Some(over.at), "the newest beat that saw one");
     drop(idle);
+}
+
+#[tokio::test]
+async fn our_own_look_is_no_open_call_even_where_it_hangs() {
+    let mut node = Node::new(true).await;
+    node.set("REVEILLE_BEAT_READY_URL", &node.nginx.url("/v1/poll"));
+    for _ in 0..2 {
+        let (_, output, log) = node.run(&["--print"]).await;
+        let beat: Beat = serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {log}"));
+        assert_eq!((beat.ready, beat.open), (false, Some(0)));
+    }
 }
 
 #[tokio::test]
