@@ -298,7 +298,7 @@ mod tests {
             let (mut written, mut counted, mut rotations, mut looked) = (0, 0, 0, true);
             let mut look = |log: &mut Log| match log.look() {
                 Lines::Counted(count) => counted += count,
-                other => panic!("{other:?}"),
+                other @ (Lines::Off | Lines::AtLeast(_)) => panic!("{other:?}"),
             };
             for event in events {
                 match event {
