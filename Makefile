@@ -38,5 +38,6 @@ build: setup
 	@echo "building the functions and the tests' tools (the first time: five to eight minutes for the AWS SDK)"
 	@cargo build --workspace --bins --locked
 
-reference: ## writes docs/configuration.md, docs/messages.md and the decision table of ARCHITECTURE.md again
+reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's settings and the decision table again
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
+	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings

@@ -1,5 +1,6 @@
 //! Carries out calls over the AWS SDK. SDK types end in this folder; `errors.rs` maps service codes to classes.
 
+mod beat;
 mod budgets;
 mod clock;
 mod cloudwatch;
@@ -13,6 +14,7 @@ mod ledger;
 mod logs;
 mod sns;
 
+pub use beat::BeatWriter;
 pub use clock::{Clock, ClockFault};
 pub use controller::Controller;
 
