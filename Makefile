@@ -7,7 +7,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint invoke package setup build reference
+.PHONY: help demo test lint invoke front package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ lint: ## fmt, clippy and rustdoc with warnings as errors; cargo-deny bans, licen
 invoke: build ## one event file through the built function: make invoke F=wake C=prewarm
 	@if [ -z "$(F)" ] || [ -z "$(C)" ]; then echo "usage: make invoke F=wake C=prewarm; cases:"; ls events/*/*.json; exit 2; fi
 	@$(TARGET)/debug/invoke $(F) events/$(F)/$(C).json
+
+front: build ## the wake function behind a URL on loopback, with one sleeping node, until Ctrl-C
+	@$(TARGET)/debug/front
 
 package: ## release zips for provided.al2023 under target/lambda (cargo-lambda from PyPI)
 	@sh tests/package.sh

@@ -1,6 +1,7 @@
-//! End to end: a local AWS, an emulator of the Runtime API, the built functions, the demo.
+//! End to end: a local AWS, an emulator of the Runtime API and of a function URL, the built functions, the demo.
 
 pub mod demo;
+pub mod front;
 pub mod local_aws;
 pub mod report;
 pub mod runtime_api;

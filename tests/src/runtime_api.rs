@@ -15,24 +15,22 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 /// Lambda's limit on a synchronous event and on its answer.
-const PAYLOAD_LIMIT: usize = 6_291_556;
+pub(crate) const PAYLOAD_LIMIT: usize = 6_291_556;
 /// Lambda's limit on a cold start, up to the first request for an event.
 const INIT_LIMIT: Duration = Duration::from_secs(10);
-const REGION: &str = "us-east-1";
+pub(crate) const REGION: &str = "us-east-1";
 /// The account that the local AWS uses too.
 const ACCOUNT: &str = "123456789012";
 /// Written into a process's output by the emulator: all lines of the invocation come before it.
@@ -235,7 +233,8 @@ impl Process {
         let (reported, reports) = mpsc::unbounded_channel();
         let environment = environment(spec);
         let arn = format!("arn:aws:lambda:{}:{ACCOUNT}:function:{}", environment["AWS_REGION"], spec.name);
-        let api = LocalServer::start(runtime_api(Api { arn, events: handed_over.into(), reports: reported })).await?;
+        let api =
+            LocalServer::start(runtime_api(Api { arn, events: handed_over.into(), reports: reported }), 0).await?;
         let (pipe, output) = io::pipe()?;
         let (batches, lines) = mpsc::unbounded_channel();
         // A thread, so that reading never waits for the runtime that a full pipe may be blocking.
@@ -344,12 +343,12 @@ impl Event {
 
 /// The real clock: a deadline is compared with it by the function, whatever the virtual time.
 #[expect(clippy::disallowed_methods, reason = "deadlines use the real clock")]
-fn real_now() -> DateTime<Utc> {
+pub(crate) fn real_now() -> DateTime<Utc> {
     Utc::now()
 }
 
 /// An id in the form of Lambda's, new with each call.
-fn request_id() -> String {
+pub(crate) fn request_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     format!("00000000-0000-4000-8000-{:012x}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
@@ -458,7 +457,7 @@ fn reported_error(body: &[u8]) -> FunctionError {
     unhandled(text("errorType"), text("errorMessage"))
 }
 
-/// A server on a free port of the loopback address; it listens until it is dropped.
+/// A server on a port of the loopback address; it listens until it is dropped.
 #[derive(Debug)]
 pub struct LocalServer {
     address: SocketAddr,
@@ -466,10 +465,12 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    async fn start(router: Router) -> io::Result<Self> {
-        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    /// Serves on this port, or on a free one for 0; a handler may ask for the caller's address.
+    pub(crate) async fn start(router: Router, port: u16) -> io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
-        let task = tokio::spawn(async move { axum::serve(listener, router).await });
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let task = tokio::spawn(async move { axum::serve(listener, service).await });
         Ok(Self { address, task })
     }
 
@@ -483,99 +484,6 @@ impl Drop for LocalServer {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-/// Serves the function as its function URL does (payload format 2.0, no authorisation): each request invokes it at once.
-///
-/// Answers 429 when it is throttled and 502 on any other error of the function. `queryStringParameters` and cookies are
-/// not filled in.
-///
-/// # Errors
-/// No loopback port can be had.
-pub async fn serve_url(function: Arc<Function>) -> io::Result<LocalServer> {
-    LocalServer::start(Router::new().fallback(url_request).with_state(function)).await
-}
-
-async fn url_request(State(function): State<Arc<Function>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let Ok(body) = axum::body::to_bytes(body, PAYLOAD_LIMIT).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
-    };
-    let headers: BTreeMap<&str, String> =
-        parts.headers.keys().map(|name| (name.as_str(), header_text(&parts.headers, name))).collect();
-    let (body, is_base64_encoded) = event_body(&parts.headers, &body);
-    let now = real_now();
-    let event = json!({
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": parts.uri.path(),
-        "rawQueryString": parts.uri.query().unwrap_or_default(),
-        "headers": headers,
-        "requestContext": {
-            "accountId": "anonymous",
-            "domainName": headers.get("host"),
-            "http": {
-                "method": parts.method.as_str(),
-                "path": parts.uri.path(),
-                "protocol": format!("{:?}", parts.version),
-                "sourceIp": Ipv4Addr::LOCALHOST,
-                "userAgent": headers.get("user-agent"),
-            },
-            "requestId": request_id(),
-            "routeKey": "$default",
-            "stage": "$default",
-            "time": now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
-            "timeEpoch": now.timestamp_millis(),
-        },
-        "body": body,
-        "isBase64Encoded": is_base64_encoded,
-    });
-    let mut response = match function.invoke_now(&event).await.result {
-        Ok(answer) => url_response(&answer).unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response()),
-        Err(FunctionError::Throttled) => StatusCode::TOO_MANY_REQUESTS.into_response(),
-        Err(FunctionError::Unhandled { .. } | FunctionError::TimedOut | FunctionError::Exited { .. }) => {
-            StatusCode::BAD_GATEWAY.into_response()
-        }
-    };
-    // A connection kept open would hold the function after its server is dropped.
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-/// All values of a header, joined as Lambda joins them.
-fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
-    let values: Vec<_> = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-    values.join(",")
-}
-
-/// The event's body and whether it is base64: all is, except the text types.
-fn event_body(headers: &HeaderMap, body: &[u8]) -> (Option<String>, bool) {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("text/plain");
-    let is_text = content_type.starts_with("text/")
-        || ["application/json", "application/xml", "application/javascript"]
-            .iter()
-            .any(|t| content_type.starts_with(t));
-    match std::str::from_utf8(body) {
-        _ if body.is_empty() => (None, false),
-        Ok(text) if is_text => (Some(text.into()), false),
-        Ok(_) | Err(_) => (Some(STANDARD.encode(body)), true),
-    }
-}
-
-/// Translates a function's answer; one without `statusCode` is itself the JSON body. `None` if it cannot be sent.
-fn url_response(answer: &Value) -> Option<Response> {
-    let Some(status) = answer.get("statusCode") else {
-        return Some(axum::Json(answer).into_response());
-    };
-    let status = StatusCode::from_u16(u16::try_from(status.as_u64()?).ok()?).ok()?;
-    let body = answer["body"].as_str().unwrap_or_default();
-    let body = if answer["isBase64Encoded"] == true { STANDARD.decode(body).ok()? } else { body.into() };
-    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
-    for (name, value) in answer["headers"].as_object().into_iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        response.headers_mut().insert(HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?);
-    }
-    Some(response)
 }
 
 #[cfg(test)]

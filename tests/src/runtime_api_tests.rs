@@ -1,8 +1,7 @@
 //! Tests of the emulator.
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
 use super::*;
+use serde_json::json;
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -42,14 +41,6 @@ async fn ends(pid: u64) -> bool {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     false
-}
-
-async fn http(server: &LocalServer, request: &str) -> String {
-    let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
-    stream.write_all(request.replace('\n', "\r\n").as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
 }
 
 #[test]
@@ -192,56 +183,4 @@ async fn giving_up_an_invocation_ends_its_process_and_frees_its_slot() {
     tokio::time::timeout(Duration::from_millis(100), function.invoke(&nap)).await.unwrap_err();
     assert!(ends(pid).await);
     assert!(function.invoke_now(&json!({})).await.result.is_ok());
-}
-
-#[tokio::test]
-async fn the_url_hands_over_a_request_in_payload_format_2() {
-    let server = serve_url(Arc::new(started(echo()))).await.unwrap();
-    let request = "POST /start/a%20b?node=one HTTP/1.1\nHost: local\nUser-Agent: me\nX-Two: 1\nX-Two: 2\n\
-                   Content-Type: application/json\nContent-Length: 2\n\n{}";
-    let answer = http(&server, request).await;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
-    let event = &serde_json::from_str::<Value>(body).unwrap()["event"];
-    assert_eq!(event["version"], "2.0");
-    assert_eq!(event["rawPath"], "/start/a%20b");
-    assert_eq!(event["rawQueryString"], "node=one");
-    assert_eq!(event["headers"]["x-two"], "1,2");
-    assert_eq!(event["requestContext"]["http"]["method"], "POST");
-    assert_eq!(event["requestContext"]["http"]["protocol"], "HTTP/1.1");
-    assert_eq!(event["requestContext"]["http"]["sourceIp"], "127.0.0.1");
-    assert_eq!(event["requestContext"]["http"]["userAgent"], "me");
-    assert_eq!((&event["body"], &event["isBase64Encoded"]), (&json!("{}"), &json!(false)));
-}
-
-#[tokio::test]
-async fn the_url_translates_the_answer_back() {
-    let server = serve_url(Arc::new(started(echo()))).await.unwrap();
-    let answer = http(&server, "GET /made HTTP/1.1\nHost: local\n\n").await;
-    assert!(answer.starts_with("HTTP/1.1 201 Created"), "{answer}");
-    assert!(answer.contains("x-made: yes"), "{answer}");
-    assert!(answer.ends_with("\r\n\r\nmade"), "{answer}");
-}
-
-#[tokio::test]
-async fn the_url_answers_502_when_the_function_fails() {
-    let env = BTreeMap::from([("EXIT_IN_INIT".into(), "4".into())]);
-    let server = serve_url(Arc::new(started(FunctionSpec { env, ..echo() }))).await.unwrap();
-    let answer = http(&server, "GET / HTTP/1.1\nHost: local\n\n").await;
-    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
-}
-
-#[tokio::test]
-async fn the_url_answers_429_when_all_instances_are_busy() {
-    let server = serve_url(Arc::new(started(FunctionSpec { max_instances: 0, ..echo() }))).await.unwrap();
-    let answer = http(&server, "GET / HTTP/1.1\nHost: local\n\n").await;
-    assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
-}
-
-#[test]
-fn the_url_sends_other_types_than_text_as_base64() {
-    let typed = |content_type| HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
-    assert_eq!(event_body(&typed("application/octet-stream"), b"ab"), (Some("YWI=".into()), true));
-    assert_eq!(event_body(&typed("application/json; charset=utf-8"), b"{}"), (Some("{}".into()), false));
-    assert_eq!(event_body(&HeaderMap::new(), b""), (None, false));
 }

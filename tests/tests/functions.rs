@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
 use chrono::{DateTime, TimeDelta, Utc};
-use futures::future::join_all;
 use reveille::domain::NodeId;
 use reveille_tests::local_aws::CallSeen;
 use reveille_tests::runtime_api::{FunctionError, Invocation};
@@ -232,17 +231,6 @@ async fn all_nodes(stage: &Stage) -> Vec<NodeId> {
     let found = aws_sdk_ec2::Client::new(&stage.sdk).describe_instances().send().await.unwrap();
     let ids = found.reservations().iter().flat_map(|reservation| reservation.instances());
     ids.map(|instance| NodeId::new(instance.instance_id().unwrap()).unwrap()).collect()
-}
-
-#[tokio::test]
-async fn two_hundred_prewarms_at_once_make_one_start_and_all_are_answered() {
-    let (stage, node) = asleep().await;
-    let none = Value::Null;
-    let answers = join_all((0..200).map(|_| stage.prewarm(&none))).await;
-    let statuses: BTreeSet<u16> = answers.iter().map(|(status, _, _)| *status).collect();
-    assert_eq!(statuses, BTreeSet::from([202]), "{:?}", answers.iter().find(|(status, _, _)| *status != 202));
-    assert_eq!(starts(&stage).await, 1);
-    assert_eq!(stage.state(&node).await.unwrap(), "pending");
 }
 
 #[tokio::test]
