@@ -2,17 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
-use axum::body::Bytes;
-use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
-use http_body_util::{BodyExt as _, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
 use reveille::domain::NodeId;
+use reveille_tests::client::{ask, bearer};
 use reveille_tests::front::{FrontSpec, UrlAuth, serve};
 use reveille_tests::runtime_api::LocalServer;
-use reveille_tests::stage::{Stage, TOKEN, http_answer, root};
+use reveille_tests::stage::{Stage, http_answer, root};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,26 +22,6 @@ async fn asleep() -> (Stage, NodeId, LocalServer) {
     stage.aws.clear_calls().await;
     let url = serve(Arc::clone(&stage.wake), FrontSpec::default()).await.unwrap();
     (stage, node, url)
-}
-
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Value,
-}
-
-async fn ask(url: &LocalServer, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    let request = Request::builder().method(method).uri(format!("http://{}{path}", url.address()));
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-    let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
-    let response = Client::builder(TokioExecutor::new()).build_http().request(request).await.unwrap();
-    let (status, headers) = (response.status(), response.headers().clone());
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    Answer { status, headers, body: serde_json::from_slice(&body).unwrap_or_default() }
-}
-
-fn bearer() -> String {
-    format!("Bearer {TOKEN}")
 }
 
 /// The calls that changed something or tried to.

@@ -105,10 +105,9 @@ impl Aws {
             let over = u32::try_from(ground.over.len()).unwrap_or(u32::MAX);
             let room = expression.value(&ground.most.saturating_add(over))?;
             expression.only_if(format!("size({map}) < {room} AND attribute_not_exists({own})"));
-            let now = expression.value(&lease.at)?;
             for over in &ground.over {
                 expression.remove(&[&leases, over.as_str()]);
-                let until = expression.path(&[&leases, over.as_str(), "until"]);
+                let (until, now) = (expression.path(&[&leases, over.as_str(), "until"]), expression.value(&lease.at)?);
                 expression.only_if(format!("{until} <= {now}"));
             }
         }
@@ -227,9 +226,9 @@ fn same_claim(expression: &mut Expression, node: &NodeId, ground: &LeaseGround) 
 
 /// Counts the wake in the minute that is being counted, or begins the next one.
 fn count(expression: &mut Expression, cap: &Cap, at: Instant, counted_on: Option<i64>) -> Result<(), CallError> {
-    let rate = expression.path(&["rate"]);
     let known = expression.path(&["rate", "minute"]);
     let Some(minute_known) = counted_on else {
+        let rate = expression.path(&["rate"]);
         let (minute, by) = (minute(at), BTreeMap::from([(cap.caller.clone(), 1)]));
         expression.set(&["rate"], &Rate { minute, all: 1, by })?;
         let minute = expression.value(&minute)?;
