@@ -23,6 +23,8 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
         "start_failed",
         "running",
         "ready",
+        "leased",
+        "lease_ended",
         "idle_mark",
         "stop",
         "stop_failed",

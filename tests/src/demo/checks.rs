@@ -88,6 +88,8 @@ impl DayLog {
             self.failed_stop_is_repeated(),
             self.wake_meets_stopping(),
             self.no_call_cut(),
+            self.leases_hold(),
+            self.lease_of_the_dead_ends(),
             self.every_caller_served(),
             self.capacity_comes_back(),
             self.refused_key(),
@@ -194,6 +196,29 @@ impl DayLog {
         });
         let cut = cut.count();
         check("no call is cut", cut == 0 && !self.calls.is_empty(), format!("{} calls, {cut} cut", self.calls.len()))
+    }
+
+    fn leases_hold(&self) -> Check {
+        let connected = self.calls.iter().filter(|call| call.connected.is_some()).count();
+        let detail = format!(
+            "{} leases for {connected} calls, {} renewals, {} refused",
+            self.leases, self.renewals, self.lost_leases
+        );
+        check(
+            "every call holds a lease from its first second to its last",
+            self.leases == connected && self.lost_leases == 0 && self.renewals > 0,
+            detail,
+        )
+    }
+
+    /// Nobody ended it: it ran out, and kept the node for no longer than the idle time and two ticks more.
+    fn lease_of_the_dead_ends(&self) -> Check {
+        let stop = self.died.and_then(|died| self.times("stop").into_iter().find(|stop| *stop > died));
+        let detail = match (self.died, stop) {
+            (Some(died), Some(stop)) => format!("died {}, stopped {}", clock(died), clock(stop)),
+            (died, _) => format!("died {died:?}, never stopped after it"),
+        };
+        check("the lease of an app that died ends by itself", stop.is_some(), detail)
     }
 
     fn every_caller_served(&self) -> Check {

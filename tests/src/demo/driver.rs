@@ -22,9 +22,10 @@ enum Due {
     Prewarm(Occasion),
     Call(usize),
     Poll { call: usize, since: DateTime<Utc> },
+    Renew(usize),
+    HangUp(usize),
     Batch(Vec<String>),
     StartByHand,
-    Watch,
 }
 
 /// Why somebody opens the app.
@@ -43,6 +44,11 @@ enum Occasion {
 /// A caller polls `/status` this often and gives up after this long (the documented loop).
 const POLL: TimeDelta = TimeDelta::seconds(5);
 const PATIENCE: TimeDelta = TimeDelta::seconds(90);
+/// A call's lease lasts so long, and is renewed this often while the call lasts.
+const LEASE: TimeDelta = TimeDelta::seconds(120);
+const RENEW: TimeDelta = TimeDelta::seconds(60);
+/// The app of this call dies in the middle of it: nobody renews its lease, and nobody ends it.
+const DIES_IN_CALL: usize = 4;
 /// Log lines reach the subscription this long after they were written.
 const LOG_DELAY: TimeDelta = TimeDelta::seconds(6);
 /// The gate opens with the new month, at the guard's first look.
@@ -168,6 +174,8 @@ impl Day<'_> {
             Due::Prewarm(occasion) => self.prewarm(now, occasion).await,
             Due::Call(call) => self.arrive(now, call),
             Due::Poll { call, since } => self.poll(now, call, since).await,
+            Due::Renew(call) => self.renew(now, call).await,
+            Due::HangUp(call) => self.hang_up(call).await,
             Due::Batch(lines) => {
                 let invocation = self.stage.log_lines(LOG_GROUP, &lines).await;
                 self.read_logs(&invocation);
@@ -178,7 +186,6 @@ impl Day<'_> {
                 self.say(now, "person", Some(voice), "person", "started by hand, for nobody's call");
                 self.stage.start_by_hand(&self.nodes.voice).await?;
             }
-            Due::Watch => {}
         }
         Ok(())
     }
@@ -302,18 +309,48 @@ impl Day<'_> {
             let line = trace::call_line(now, answered);
             self.due(now + LOG_DELAY, Due::Batch(vec![line]));
         }
-        if status == 200 {
+        if status == 200 && self.lease(call, false).await == 200 {
             let lasts = self.arrivals[call].lasts;
+            let dies = call == DIES_IN_CALL;
+            let end = now + if dies { lasts / 2 } else { lasts };
             self.log.calls[call].connected = Some(now);
-            self.log.calls[call].ended = Some(now + lasts);
+            self.log.calls[call].ended = Some(end);
             let minute = now.with_second(0).and_then(|at| at.with_nanosecond(0)).unwrap_or(now);
             *self.requests.entry(minute).or_default() += 1.0;
-            self.due(now + lasts, Due::Watch);
+            self.due(now + RENEW, Due::Renew(call));
+            if dies {
+                self.log.died = Some(end);
+            } else {
+                self.due(end, Due::HangUp(call));
+            }
         } else if status == 403 {
             self.log.calls[call].refused = true;
         } else if now - since < PATIENCE {
             self.due(now + POLL, Due::Poll { call, since });
         }
+    }
+
+    /// `PUT /leases/{id}`: taken when the call is connected, renewed while it lasts.
+    async fn lease(&mut self, call: usize, renew: bool) -> u16 {
+        let body = json!({"ttl_seconds": LEASE.num_seconds(), "renew": renew});
+        let (status, _, invocation) = self.stage.request("PUT", &format!("/leases/call-{call}"), &body).await;
+        self.read_logs(&invocation);
+        self.log.leases += usize::from(status == 200 && !renew);
+        self.log.renewals += usize::from(status == 200 && renew);
+        status
+    }
+
+    async fn renew(&mut self, now: DateTime<Utc>, call: usize) {
+        if self.log.calls[call].ended.is_some_and(|end| now < end) {
+            self.log.lost_leases += usize::from(self.lease(call, true).await != 200);
+            self.due(now + RENEW, Due::Renew(call));
+        }
+    }
+
+    async fn hang_up(&mut self, call: usize) {
+        let (status, _, invocation) = self.stage.request("DELETE", &format!("/leases/call-{call}"), &Value::Null).await;
+        self.read_logs(&invocation);
+        self.log.lost_leases += usize::from(status != 204);
     }
 
     /// Effects and noise, as the functions' own logs tell them.

@@ -29,6 +29,14 @@ pub struct DayLog {
     pub states: BTreeMap<String, Vec<(DateTime<Utc>, String)>>,
     /// The calls that were made.
     pub calls: Vec<CallSeen>,
+    /// Leases that were given.
+    pub leases: usize,
+    /// How often one was renewed.
+    pub renewals: usize,
+    /// Renewals and ends of leases that were refused.
+    pub lost_leases: usize,
+    /// When an app died in the middle of its call.
+    pub died: Option<DateTime<Utc>>,
     /// The pre-warms.
     pub prewarms: Vec<DateTime<Utc>>,
     /// Noise lines by batch.

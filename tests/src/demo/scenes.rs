@@ -34,6 +34,8 @@ pub struct Nodes {
 /// The local AWS does not start, or a function is not built.
 pub async fn open(midnight: DateTime<Utc>) -> StageResult<(Stage, Nodes)> {
     let mut pools = voice_pools();
+    pools["voice"]["calls"] = serde_json::json!("leased");
+    pools["voice"]["calls_per_node"] = serde_json::json!(4);
     pools["batch"] = pool_behind(BATCH_BALANCER);
     pools["lab"] = pool_behind(LAB_BALANCER);
     let budget = json!({"amount": AMOUNT_USD, "currency": "USD", "enforce": "gate", "mail": ["ops@example.com"],
