@@ -206,7 +206,7 @@ impl IdleRun {
             for look in looks.iter_mut() {
                 self.note_evidence(look);
             }
-            self.keep_warm(pool, looks);
+            self.keep_wanted(pool, looks);
         }
         // A second look decides again; what happened was written down by the first.
         if self.only.is_none() {
@@ -254,15 +254,27 @@ impl IdleRun {
         }
     }
 
-    /// The nodes that a warm window wants are kept: those that are ready before those that boot, and the oldest first.
-    fn keep_warm(&self, pool: &PoolName, looks: &mut [Look]) {
-        let record = self.record(pool);
-        let rules = self.rules(pool);
-        let Some(wish) = wake::warm_wish(&rules, &record, &self.ctx.policy, self.ctx.now) else { return };
-        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+    /// The nodes that a warm window or calls want are kept, or the wake rule would start them again: those with calls first,
+    /// those that are ready before those that boot, and the oldest first. One that will not become ready is of no use to
+    /// either.
+    fn keep_wanted(&self, pool: &PoolName, looks: &mut [Look]) {
+        let (record, rules) = (self.record(pool), self.rules(pool));
+        let (policy, now) = (&self.ctx.policy, self.ctx.now);
+        let warm = wake::warm_wish(&rules, &record, policy, now).map_or(0, |wish| wish.nodes);
+        let warm = usize::try_from(warm).unwrap_or(usize::MAX);
+        // A closed gate lets no call in.
+        let is_open = record.closed_gate(now).is_none();
+        let all: Vec<&Look> = looks.iter().collect();
+        let by_calls = if is_open { wake::nodes_for_calls(&all, &record, &rules, now) } else { 0 };
+        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_stuck(policy);
         let mut up: Vec<&mut Look> = looks.iter_mut().filter(is_up).collect();
-        up.sort_by_key(|look| (look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone()));
-        up.into_iter().take(usize::try_from(wish.nodes).unwrap_or(usize::MAX)).for_each(|look| look.warm = true);
+        up.sort_by_key(|look| {
+            let calls = std::cmp::Reverse(look.record.calls(now));
+            (calls, look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone())
+        });
+        for (n, look) in up.into_iter().enumerate() {
+            (look.warm, look.reserve) = (n < warm, n < by_calls);
+        }
     }
 
     fn rules(&self, pool: &PoolName) -> PoolRules {

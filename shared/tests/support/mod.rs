@@ -458,6 +458,7 @@ pub(crate) fn look_at(node: Node) -> LookBuilder {
         readiness: Readiness::Unknown,
         tag_hold: TagHold::None,
         warm: false,
+        reserve: false,
         types: Vec::new(),
     })
 }
