@@ -614,6 +614,7 @@ pub(crate) fn fault(kind: FaultKind, code: &str, retry: &str) -> Fault {
         tries: 1,
         retry_at,
         types: Vec::new(),
+        never_ready: None,
     }
 }
 
