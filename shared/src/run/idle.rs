@@ -22,7 +22,7 @@ use crate::domain::{
 };
 use crate::error::CallError;
 use crate::observation::{Unread, is_overdue};
-use crate::policy::{DRAIN_DEADLINE, MOST_TRIES, PoolRules};
+use crate::policy::{BETWEEN_READINGS, DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -362,8 +362,13 @@ impl IdleRun {
     fn tell_waiting_drain(&mut self, look: &Look, decision: &IdleDecision) {
         // A person's hold beats the budget's drain, and whoever pays is told at once (field case 24).
         let is_kept = matches!(decision.reason, Reason::Held | Reason::WarmWindow);
-        let waits =
-            matches!(decision.reason, Reason::Leased | Reason::OpenCall | Reason::Draining | Reason::SignalsUnknown);
+        // Between its two readings it waits for no call.
+        let is_read = |mark: &Mark| look.now - mark.at < BETWEEN_READINGS;
+        let for_a_reading = decision.action == IdleAction::Mark || look.record.mark.as_ref().is_some_and(is_read);
+        let waits = match decision.reason {
+            Reason::Draining => !for_a_reading,
+            reason => matches!(reason, Reason::Leased | Reason::OpenCall | Reason::SignalsUnknown),
+        };
         let is_due = |since: &Instant| is_kept || (waits && look.now - *since >= DRAIN_DEADLINE);
         let since = look.drained_since.filter(is_due);
         if let Some(since) = since {
@@ -408,7 +413,11 @@ impl IdleRun {
             let why = look.used.as_ref().err().copied().unwrap_or(Unread::Gaps);
             let whom = Whom::of(&look.seen);
             self.one_more_unknown(whom, &look.seen.pool, &look.seen.id, &look.record, why);
-        } else if let Some(blind) = &look.record.blind {
+            return;
+        }
+        // Kept for another reason, and as unknown as before: that is no sight.
+        let is_unknown = look.seen.state == NodeState::Running && look.used.is_err();
+        if let Some(blind) = look.record.blind.as_ref().filter(|_| !is_unknown) {
             self.sees_again(look, blind);
         }
     }
