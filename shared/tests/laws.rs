@@ -88,6 +88,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
         tries,
         retry_at,
         types: Vec::new(),
+        never_ready: None,
     })
 }
 

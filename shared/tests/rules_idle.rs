@@ -237,6 +237,24 @@ fn spoken_for() -> Vec<Row> {
     ]
 }
 
+/// Idle and marked, and wanted by calls beside the nodes that they are on.
+fn in_reserve() -> Vec<Row> {
+    use Reason::{Drain, Leased, NeverReady, Reserve, SignalsUnknown};
+    let spare = |look: LookBuilder| look.with(|look| look.reserve = true);
+    vec![
+        keeps("calls want it", Reserve, spare(marked())),
+        keeps("calls want it, and no reading was made", Reserve, spare(idle_look())),
+        keeps("calls want it, and one is on it", Leased, spare(marked()).leased_until("12:01")),
+        keeps("calls want it, and the signals are unknown", SignalsUnknown, spare(marked()).unknown(Unread::Failed)),
+        stops("calls want it, and the pool is drained", Drain, spare(drained().marked_at("11:56"))),
+        stops(
+            "calls want it, and it never becomes ready",
+            NeverReady,
+            spare(look().running_since("11:45").quiet_since("11:45").never_ready().marked_at("11:55")),
+        ),
+    ]
+}
+
 /// Launched at 11:45 or so, and known never to have been ready: ten minutes are given.
 fn never_ready() -> Vec<Row> {
     use Reason::{BootGrace, Held, Leased, NeverReady, OpenCall, RecentUse, RecentWake, SignalsUnknown};
@@ -482,6 +500,7 @@ fn rows() -> Vec<Row> {
         claimed_stops(),
         kept_running(),
         spoken_for(),
+        in_reserve(),
         never_ready(),
         idle_ages(),
         readings(),

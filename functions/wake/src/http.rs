@@ -282,6 +282,7 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         | Reason::Held
         | Reason::WarmWindow
         | Reason::NeverReady
+        | Reason::Reserve
         | Reason::RecentLease
         | Reason::SignalsUnknown
         | Reason::OpenCall

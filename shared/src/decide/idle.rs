@@ -95,6 +95,9 @@ fn decide_running(look: &Look, policy: &Policy) -> IdleDecision {
     if look.is_stuck(policy) {
         return stuck(look);
     }
+    if look.reserve {
+        return keep(Reason::Reserve, None);
+    }
     let left = claims.until - look.now;
     if left > policy.tick {
         return keep(claims.reason, Some(not_before));

@@ -55,6 +55,8 @@ pub struct Look {
     pub tag_hold: TagHold,
     /// It is one of the nodes that a warm window wants now.
     pub warm: bool,
+    /// It is one of the nodes that the calls in progress and waiting want now.
+    pub reserve: bool,
 }
 
 impl Look {

@@ -112,6 +112,8 @@ reasons! {
         "The pool is drained, and the node waits for its calls to end, or for the second reading.";
     NeverReady, "never_ready", Idle, "mark, then stop and start once more; told",
         "It runs, is known not to be ready and never was since its launch, for longer than a start may take: wakes and requests do not hold it.";
+    Reserve, "reserve", Idle, "keep",
+        "The calls in progress and waiting want it beside the nodes they are on: stopped, it would be started again.";
     RecentWake, "recent_wake", Idle, "keep",
         "Somebody woke the node less than the idle time ago; by a pre-warm, less than the pre-warm time ago.";
     RecentUse, "recent_use", Idle, "keep",

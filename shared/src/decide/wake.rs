@@ -123,15 +123,20 @@ pub fn nodes_wanted(
     if target.is_some() {
         return by_wake;
     }
-    let up = |look: &&&Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
-    let in_progress: usize = looks.iter().filter(up).map(|look| look.record.calls(now)).sum();
-    let by_calls = rules.nodes_for(in_progress + record.calls_waiting(now));
+    let by_calls = nodes_for_calls(looks, record, rules, now);
     // A person who stopped a node within the window meant it.
     let by_window = warm_wish(rules, record, policy, now).map_or(0, |wish| {
         let taken_back = looks.iter().filter(|look| was_stopped_by_hand(look, wish.from)).count();
         usize::try_from(wish.nodes).unwrap_or(usize::MAX).saturating_sub(taken_back)
     });
     by_wake.max(by_calls).max(by_window)
+}
+
+/// How many nodes the calls in progress and waiting want.
+pub fn nodes_for_calls(looks: &[&Look], record: &PoolRecord, rules: &PoolRules, now: Instant) -> usize {
+    let up = |look: &&&Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+    let in_progress: usize = looks.iter().filter(up).map(|look| look.record.calls(now)).sum();
+    rules.nodes_for(in_progress + record.calls_waiting(now))
 }
 
 /// What the pool's warm windows want now, or by the time that nearly every boot takes and a tick is over.

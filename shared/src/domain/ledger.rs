@@ -355,6 +355,18 @@ pub struct Fault {
     /// The instance types that had no capacity since the row's last wait.
     #[serde(default)]
     pub types: Vec<InstanceType>,
+    /// The row of launches that did not become ready. Other refusals in between do not end it.
+    #[serde(default)]
+    pub never_ready: Option<NeverReady>,
+}
+
+/// Launches in a row that were stopped, or are to be, because the node did not become ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NeverReady {
+    /// How many, from 1.
+    pub times: u32,
+    /// The newest of them, which counts once however often its STOP is tried.
+    pub launched_at: Option<Instant>,
 }
 
 impl Fault {
@@ -372,6 +384,7 @@ impl Fault {
             tries,
             retry_at: now + spread(error.class.backoff(tries), node, tries),
             types: row.filter(|_| same_try).map(|fault| fault.types.clone()).unwrap_or_default(),
+            never_ready: earlier.and_then(|fault| fault.never_ready),
         }
     }
 

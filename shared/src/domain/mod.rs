@@ -19,7 +19,7 @@ pub use launch::{Launch, UNSEEN, merged, running_seconds};
 pub use lease::Lease;
 pub use ledger::{
     AlertKey, Blind, Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, Gate, GateKeeper, MOST_NOISE_WAKES, Mark,
-    NodeRecord, Noise, PoolRecord, Rate, ReadyFact, RunId, Wake, WakeSource,
+    NeverReady, NodeRecord, Noise, PoolRecord, Rate, ReadyFact, RunId, Wake, WakeSource,
 };
 pub use usd::{Usd, UsdFault};
 pub use window::{DaySpec, WarmWindow, WarmWish, WindowFault, WindowSpec, next_opening, wanted};

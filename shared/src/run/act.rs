@@ -458,7 +458,9 @@ impl Acts {
         };
         outcome.effects.push(effect(intent, event, error.code.clone()));
         let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, waits, self.ctx.now);
-        let fault = fault.with_type(intent.tried_type().filter(|_| kind == FaultKind::Start));
+        let mut fault = fault.with_type(intent.tried_type().filter(|_| kind == FaultKind::Start));
+        // The launch counts whatever becomes of its STOP.
+        fault.never_ready = intent.once_stopped.as_ref().map_or(fault.never_ready, |stopped| stopped.never_ready);
         // Trouble that the next tick repairs is told when it does not pass.
         let passes = match waits.effect {
             TookEffect::No => fault.tries < 3,

@@ -1,11 +1,11 @@
 //! What a look proves beyond what the ledger knew.
 
 use super::alert::About;
-use super::call::Call;
+use super::call::{Call, Fact};
 use super::outcome::{Effect, EffectKind};
 use super::{Alert, Context};
 use crate::decide::Look;
-use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NodeState, StateReason};
+use crate::domain::{ClaimAnswer, ClaimKind, Fault, FaultKind, Instant, NeverReady, NodeState, StateReason};
 use crate::error::{CallError, ErrorClass, TookEffect, class_of};
 use crate::observation::is_overdue;
 use crate::policy::{LEFT_STOPPED, Policy, STALE_LOOK};
@@ -74,31 +74,46 @@ pub(super) fn is_late(look: &Look, policy: &Policy) -> bool {
     look.seen.state == NodeState::Running && !look.record.was_ready(look.seen.launched_at) && overdue
 }
 
-/// How often in a row a node was stopped because it did not become ready.
+/// How many launches before this one were stopped in a row because the node did not become ready.
 pub(super) fn never_ready_tries(look: &Look) -> u32 {
-    look.record.fault.as_ref().filter(|fault| fault.code == NEVER_READY).map_or(0, |fault| fault.tries)
+    let row = look.record.fault.as_ref().and_then(|fault| fault.never_ready);
+    row.map_or(0, |row| row.times - u32::from(row.launched_at == look.seen.launched_at && row.times > 0))
 }
 
 /// The fault of a node that is stopped because it does not become ready: it may be started again at once the first time, and
 /// after a day from the second on (design: "stopped and started once more, then left stopped").
 pub(super) fn never_ready(look: &Look, now: Instant) -> Fault {
+    let times = never_ready_tries(look) + 1;
+    of_row(look, NeverReady { times, launched_at: look.seen.launched_at }, now)
+}
+
+fn of_row(look: &Look, row: NeverReady, now: Instant) -> Fault {
     let earlier = look.record.fault.as_ref().filter(|fault| fault.code == NEVER_READY);
-    let tries = never_ready_tries(look) + 1;
     Fault {
         kind: FaultKind::Start,
         class: ErrorClass::Permanent,
         code: NEVER_READY.to_owned(),
-        since: earlier.map_or(look.seen.launched_at.unwrap_or(now), |fault| fault.since),
-        tries,
-        retry_at: if tries > 1 { now + LEFT_STOPPED } else { now },
+        since: earlier.map_or(row.launched_at.unwrap_or(now), |fault| fault.since),
+        tries: row.times,
+        retry_at: if row.times > 1 { now + LEFT_STOPPED } else { now },
         types: Vec::new(),
+        never_ready: Some(row),
     }
 }
 
-/// A refused START is over once the node is ready, a refused STOP once it is stopped.
-pub(super) fn fault_is_over(look: &Look) -> bool {
-    look.record.fault.as_ref().is_some_and(|fault| match fault.kind {
+/// Takes out of the look a fault that is over: a refused START once the node is ready, a refused STOP once it is stopped.
+/// Where that STOP was for a node that did not become ready, what it was to leave behind takes its place. Gives the fact to
+/// write.
+pub(super) fn settle_fault(look: &mut Look) -> Option<Fact> {
+    let fault = look.record.fault.as_ref()?;
+    let is_over = match fault.kind {
         FaultKind::Start => look.seen.state == NodeState::Running && look.record.was_ready(look.seen.launched_at),
         FaultKind::Stop => look.seen.state == NodeState::Stopped,
+    };
+    let left = fault.never_ready.filter(|row| fault.kind == FaultKind::Stop && !look.record.was_ready(row.launched_at));
+    let next = left.map(|row| of_row(look, row, look.now));
+    is_over.then(|| {
+        look.record.fault.clone_from(&next);
+        Fact::Fault(next)
     })
 }

@@ -6,7 +6,7 @@ use super::call::{
     Activity, Answer, Call, Fact, LogActivity, take_activity, take_beats, take_ledger, take_logs, take_nodes,
     take_readiness,
 };
-use super::evidence::{fault_is_over, is_late, never_ready, never_ready_tries, note_fallen_start};
+use super::evidence::{is_late, never_ready, never_ready_tries, note_fallen_start, settle_fault};
 use super::launches::{Launches, Sight, wasted, wasted_today};
 use super::look::{Facts, Signals, activity_call, decided, logs_call, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
@@ -22,7 +22,7 @@ use crate::domain::{
 };
 use crate::error::CallError;
 use crate::observation::{Unread, is_overdue};
-use crate::policy::{DRAIN_DEADLINE, MOST_TRIES, PoolRules};
+use crate::policy::{BETWEEN_READINGS, DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +50,8 @@ pub struct IdleRun {
     intents: Vec<Intent>,
     /// What the first look read of use.
     signals: Option<Signals>,
+    /// And of readiness: a second look knows no more.
+    ready: Read,
     /// Writes that wait until the message of their key is out.
     deferred: Vec<(AlertKey, Call)>,
     /// The nodes as they were listed last, and what was tried to be started, each once a run.
@@ -73,6 +75,7 @@ impl IdleRun {
             alerts: Vec::new(),
             intents: Vec::new(),
             signals: None,
+            ready: Read::default(),
             deferred: Vec::new(),
             nodes: Vec::new(),
             tried: BTreeSet::new(),
@@ -93,8 +96,13 @@ impl Run for IdleRun {
                 let beats = if beats { take_beats(answers.next()) } else { Ok(BTreeMap::new()) };
                 let checks = if readiness { take_readiness(answers.next()) } else { Ok(BTreeSet::new()) };
                 let read = Signals { activity, logs, beats };
+                self.ready = Read {
+                    checks: checks.map_err(|error| self.outcome.failed.push(error)).ok(),
+                    beats: read.beats.as_ref().ok().cloned(),
+                    hosts: read.activity.as_ref().ok().cloned(),
+                };
                 self.signals = Some(read.clone());
-                self.signalled(nodes, &read, checks)
+                self.signalled(nodes, &read)
             }
             Stage::Act(acts) => self.acted(*acts, answers),
             Stage::Over => Step::Done(std::mem::take(&mut self.outcome)),
@@ -136,7 +144,7 @@ impl IdleRun {
         self.nodes.clone_from(&nodes);
         // A second look asks what has been claimed meanwhile: the use was read a moment ago, and reading logs takes seconds.
         if let Some(read) = self.signals.clone() {
-            return self.signalled(nodes, &read, Ok(BTreeSet::new()));
+            return self.signalled(nodes, &read);
         }
         let (activity, logs) = (activity_call(&self.ctx, &nodes), logs_call(&self.ctx, &nodes));
         let beating: BTreeSet<NodeId> =
@@ -174,17 +182,12 @@ impl IdleRun {
         self.records.get(pool).cloned().unwrap_or_default()
     }
 
-    fn signalled(&mut self, nodes: Vec<NodeSeen>, read: &Signals, checks: Result<BTreeSet<NodeId>, CallError>) -> Step {
+    fn signalled(&mut self, nodes: Vec<NodeSeen>, read: &Signals) -> Step {
         // The second look has them from the first.
         if self.only.is_none() {
             let of_use = read.activity.as_ref().err().into_iter().chain(read.logs.as_ref().err());
             self.outcome.failed.extend(of_use.chain(read.beats.as_ref().err()).cloned());
         }
-        let ready = Read {
-            checks: checks.map_err(|error| self.outcome.failed.push(error)).ok(),
-            beats: read.beats.as_ref().ok().cloned(),
-            hosts: read.activity.as_ref().ok().cloned(),
-        };
         let peers = nodes.clone();
         let mut looks: BTreeMap<PoolName, Vec<Look>> =
             self.ctx.pools.keys().map(|pool| (pool.clone(), vec![])).collect();
@@ -193,20 +196,16 @@ impl IdleRun {
                 self.meet_unknown_pool(seen);
                 continue;
             };
-            let record = self.records.entry(seen.pool.clone()).or_default();
-            let reading = used(&self.ctx, &seen, record, read);
-            let readiness = readiness::of(&self.ctx, &seen, &peers, record, &ready);
-            // A tick that saved the call knows nothing new.
-            let saved = readiness == Readiness::NotReady && record.node(&seen.id).was_ready(seen.launched_at);
-            let by_checks = self.ctx.pools.get(&seen.pool).is_some_and(|pool| readiness::by_checks(pool.rules.ready));
-            let readiness = if saved && by_checks { Readiness::Unknown } else { readiness };
-            pool.push(Look { used: reading, readiness, ..without_use(&self.ctx, seen, record) });
+            let record = self.record(&seen.pool);
+            let reading = used(&self.ctx, &seen, &record, read);
+            let readiness = self.readiness_of(&seen, &peers, &record);
+            pool.push(Look { used: reading, readiness, ..without_use(&self.ctx, seen, &record) });
         }
         for (pool, looks) in &mut looks {
             for look in looks.iter_mut() {
                 self.note_evidence(look);
             }
-            self.keep_warm(pool, looks);
+            self.keep_wanted(pool, looks);
         }
         // A second look decides again; what happened was written down by the first.
         if self.only.is_none() {
@@ -217,6 +216,14 @@ impl IdleRun {
             self.decide_wakes(pool, looks);
         }
         self.act()
+    }
+
+    fn readiness_of(&self, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord) -> Readiness {
+        let readiness = readiness::of(&self.ctx, seen, peers, record, &self.ready);
+        // A tick that saved the call knows nothing new.
+        let saved = readiness == Readiness::NotReady && record.node(&seen.id).was_ready(seen.launched_at);
+        let by_checks = self.ctx.pools.get(&seen.pool).is_some_and(|pool| readiness::by_checks(pool.rules.ready));
+        if saved && by_checks { Readiness::Unknown } else { readiness }
     }
 
     /// Nothing can tell whether such a node is used: it is kept, and a person is told.
@@ -248,21 +255,32 @@ impl IdleRun {
             self.alerts.push(fallen.alert);
             self.outcome.effects.push(fallen.effect);
         }
-        if fault_is_over(look) {
-            look.record.fault = None;
-            self.fact(look, Fact::Fault(None));
+        if let Some(fact) = settle_fault(look) {
+            self.fact(look, fact);
         }
     }
 
-    /// The nodes that a warm window wants are kept: those that are ready before those that boot, and the oldest first.
-    fn keep_warm(&self, pool: &PoolName, looks: &mut [Look]) {
-        let record = self.record(pool);
-        let rules = self.rules(pool);
-        let Some(wish) = wake::warm_wish(&rules, &record, &self.ctx.policy, self.ctx.now) else { return };
-        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+    /// The nodes that a warm window or calls want are kept, or the wake rule would start them again: those with calls first,
+    /// those that are ready before those that boot, and the oldest first. One that will not become ready is of no use to
+    /// either.
+    fn keep_wanted(&self, pool: &PoolName, looks: &mut [Look]) {
+        let (record, rules) = (self.record(pool), self.rules(pool));
+        let (policy, now) = (&self.ctx.policy, self.ctx.now);
+        let warm = wake::warm_wish(&rules, &record, policy, now).map_or(0, |wish| wish.nodes);
+        let warm = usize::try_from(warm).unwrap_or(usize::MAX);
+        // A closed gate lets no call in.
+        let is_open = record.closed_gate(now).is_none();
+        let all: Vec<&Look> = looks.iter().collect();
+        let by_calls = if is_open { wake::nodes_for_calls(&all, &record, &rules, now) } else { 0 };
+        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_stuck(policy);
         let mut up: Vec<&mut Look> = looks.iter_mut().filter(is_up).collect();
-        up.sort_by_key(|look| (look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone()));
-        up.into_iter().take(usize::try_from(wish.nodes).unwrap_or(usize::MAX)).for_each(|look| look.warm = true);
+        up.sort_by_key(|look| {
+            let calls = std::cmp::Reverse(look.record.calls(now));
+            (calls, look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone())
+        });
+        for (n, look) in up.into_iter().enumerate() {
+            (look.warm, look.reserve) = (n < warm, n < by_calls);
+        }
     }
 
     fn rules(&self, pool: &PoolName) -> PoolRules {
@@ -344,8 +362,13 @@ impl IdleRun {
     fn tell_waiting_drain(&mut self, look: &Look, decision: &IdleDecision) {
         // A person's hold beats the budget's drain, and whoever pays is told at once (field case 24).
         let is_kept = matches!(decision.reason, Reason::Held | Reason::WarmWindow);
-        let waits =
-            matches!(decision.reason, Reason::Leased | Reason::OpenCall | Reason::Draining | Reason::SignalsUnknown);
+        // Between its two readings it waits for no call.
+        let is_read = |mark: &Mark| look.now - mark.at < BETWEEN_READINGS;
+        let for_a_reading = decision.action == IdleAction::Mark || look.record.mark.as_ref().is_some_and(is_read);
+        let waits = match decision.reason {
+            Reason::Draining => !for_a_reading,
+            reason => matches!(reason, Reason::Leased | Reason::OpenCall | Reason::SignalsUnknown),
+        };
         let is_due = |since: &Instant| is_kept || (waits && look.now - *since >= DRAIN_DEADLINE);
         let since = look.drained_since.filter(is_due);
         if let Some(since) = since {
@@ -390,7 +413,11 @@ impl IdleRun {
             let why = look.used.as_ref().err().copied().unwrap_or(Unread::Gaps);
             let whom = Whom::of(&look.seen);
             self.one_more_unknown(whom, &look.seen.pool, &look.seen.id, &look.record, why);
-        } else if let Some(blind) = &look.record.blind {
+            return;
+        }
+        // Kept for another reason, and as unknown as before: that is no sight.
+        let is_unknown = look.seen.state == NodeState::Running && look.used.is_err();
+        if let Some(blind) = look.record.blind.as_ref().filter(|_| !is_unknown) {
             self.sees_again(look, blind);
         }
     }
@@ -459,7 +486,9 @@ impl IdleRun {
         let mut facts = std::mem::take(&mut self.facts);
         // A START or STOP of this run may bring a fault of its own; the writes go out at once, so the old one is left to it.
         let acted_on = |node: &NodeId| self.intents.iter().any(|intent| intent.is_for(node));
-        facts.values_mut().for_each(|facts| facts.retain(|(node, fact)| *fact != Fact::Fault(None) || !acted_on(node)));
+        facts
+            .values_mut()
+            .for_each(|facts| facts.retain(|(node, fact)| !matches!(fact, Fact::Fault(_)) || !acted_on(node)));
         facts.retain(|_, facts| !facts.is_empty());
         let mut writes = std::mem::take(&mut self.writes);
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
@@ -480,8 +509,11 @@ impl IdleRun {
         for pool in pools {
             let Some(record) = acts.records().get(pool) else { continue };
             let of_pool = self.nodes.iter().filter(|seen| seen.pool == *pool);
-            let looks: Vec<Look> =
-                of_pool.map(|seen| without_use(&self.ctx, acts.as_changed(seen.clone()), record)).collect();
+            let look = |seen: &NodeSeen| {
+                let readiness = self.readiness_of(seen, &self.nodes, record);
+                Look { readiness, ..without_use(&self.ctx, acts.as_changed(seen.clone()), record) }
+            };
+            let looks: Vec<Look> = of_pool.map(look).collect();
             let named = record.nodes.iter().filter(|(_, node)| node.wake.is_some()).map(|(id, _)| Some(id.clone()));
             for target in std::iter::once(None).chain(named) {
                 let (policy, rules) = (&self.ctx.policy, self.rules(pool));

@@ -6,8 +6,8 @@ use super::outcome::{Effect, EffectKind, LeaseAnswer};
 use super::readiness::{self, Asked, Read};
 use super::wake::{Caller, Target, WakeRun, WakeWish};
 use super::{Context, Outcome, Run, Step};
-use crate::decide::Look;
 use crate::decide::lease::{LeaseAsk, LeaseDecision, decide, holder};
+use crate::decide::{Look, Reason};
 use crate::domain::{Instant, Lease, LeaseId, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, WakeSource};
 use crate::error::{CallError, ErrorClass, TookEffect};
 use chrono::{SubsecRound as _, TimeDelta};
@@ -258,9 +258,17 @@ impl LeaseRun {
                 Step::Calls(calls)
             }
             Step::Done(outcome) => {
-                let mut failed = std::mem::take(&mut self.outcome.failed);
+                // Room came while the wake was recorded. Who asks for a lease and is told "ready" would begin a call that
+                // nothing protects.
+                let has_room = outcome.answers.iter().any(|answer| answer.reason == Reason::AlreadyReady);
+                let before = std::mem::take(&mut self.outcome);
                 self.outcome = Outcome { lease: Some(LeaseAnswer::NotYet), ..outcome };
-                self.outcome.failed.append(&mut failed);
+                self.outcome.failed.extend(before.failed);
+                self.outcome.effects.extend(before.effects);
+                if has_room {
+                    (self.outcome.lease, self.outcome.answers) = (None, Vec::new());
+                    return self.look(self.records.keys().cloned().collect());
+                }
                 self.done()
             }
         }

@@ -36,6 +36,7 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
             ctx.now,
         ),
         warm: false,
+        reserve: false,
         seen,
     }
 }

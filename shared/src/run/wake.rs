@@ -4,7 +4,7 @@
 use super::act::{Act, Acts, Intent};
 use super::alert::{About, Alert, Whom};
 use super::call::{Answer, Call, Cap, Demanded, Waiting, take_demand, take_ledger, take_nodes};
-use super::evidence::note_fallen_start;
+use super::evidence::{note_fallen_start, settle_fault};
 use super::launches::{self, Launches, Sight};
 use super::look::{Facts, decided, without_use};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
@@ -339,6 +339,8 @@ impl WakeRun {
             look.readiness = readiness::of(&self.ctx, seen, &self.nodes, record, &self.ready);
             // What a look that writes nothing finds out is not told twice.
             readiness::note(&self.ctx, &mut look, record, false, &mut Outcome::default());
+            // The next tick writes it down.
+            settle_fault(&mut look);
             look
         };
         of_pool.map(look).collect()

@@ -458,6 +458,7 @@ pub(crate) fn look_at(node: Node) -> LookBuilder {
         readiness: Readiness::Unknown,
         tag_hold: TagHold::None,
         warm: false,
+        reserve: false,
         types: Vec::new(),
     })
 }
@@ -613,6 +614,7 @@ pub(crate) fn fault(kind: FaultKind, code: &str, retry: &str) -> Fault {
         tries: 1,
         retry_at,
         types: Vec::new(),
+        never_ready: None,
     }
 }
 

@@ -175,6 +175,7 @@ fn refusal() -> Fault {
         tries: 2,
         retry_at: morning() + minutes(4),
         types: vec![kind("g6.xlarge"), kind("g5.xlarge")],
+        never_ready: None,
     }
 }
 
