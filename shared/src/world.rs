@@ -3,8 +3,8 @@
 
 use crate::decide::budget::BudgetPolicy;
 use crate::domain::{
-    AlertKey, Beat, Claim, ClaimAnswer, Disk, Fault, Gate, GateKeeper, InstanceType, Instant, Launch, Lease, LeaseId,
-    NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, Rate, RunId, StateReason, Usd, Wake,
+    AlertKey, Beat, Claim, ClaimAnswer, Disk, Fault, Gate, GateKeeper, Hold, InstanceType, Instant, Launch, Lease,
+    LeaseId, NodeId, NodeRecord, NodeSeen, NodeState, PoolName, PoolRecord, Rate, RunId, StateReason, Usd, Wake,
 };
 use crate::error::{CallError, TookEffect, class_of, effect_of};
 use crate::observation::{Series, SignalKind, Unread, log_points};
@@ -12,7 +12,7 @@ use crate::policy::STALE_LOOK;
 use crate::run::{
     Activity, Alert, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Cap, Claimed, Context, Demanded, Fact,
     History, LeaseGround, Leased, LogActivity, LogSource, MetricRef, Notice, Outcome, Permit, Run, Samples, Started,
-    Step, Stopped, Waiting, notices,
+    Step, Stopped, Waiting, fact_name, notices,
 };
 use chrono::{DurationRound, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -391,9 +391,7 @@ impl World {
                 Answer::Beats(Ok(nodes.iter().filter_map(of).collect()))
             }
             Call::SetHold { pool, node, hold } => {
-                let record = self.record(pool);
-                record.demand += 1;
-                record.nodes.entry(node.clone()).or_default().hold.clone_from(hold);
+                self.set_hold(pool, node, hold.as_ref());
                 Answer::Recorded(Ok(()))
             }
             Call::ReadLogs { sources, from, to } => Answer::Logs(Ok(self.read_logs(sources, *from, *to))),
@@ -478,18 +476,15 @@ impl World {
         }
         if let Some(cap) = cap {
             let minute = wake.at.timestamp().div_euclid(60);
-            let known = record.rate.take().filter(|rate| rate.minute >= minute);
+            let known = record.rate.clone().filter(|rate| rate.minute >= minute);
             let mut rate = known.unwrap_or_else(|| Rate { minute, ..Rate::default() });
             let own = rate.by.entry(cap.caller.clone()).or_default();
-            let is_over = rate.all >= cap.all || *own >= cap.each;
-            if !is_over {
-                *own += 1;
-                rate.all += 1;
-            }
-            record.rate = Some(rate);
-            if is_over {
+            if rate.all >= cap.all || *own >= cap.each {
                 return Demanded::TooMany;
             }
+            *own += 1;
+            rate.all += 1;
+            record.rate = Some(rate);
         }
         record.demand += 1;
         match node {
@@ -515,10 +510,13 @@ impl World {
         let claim = known.claim.as_ref().map(|claim| (claim.run.clone(), claim.kind));
         let is_over = |name: &LeaseId| known.leases.get(name).is_some_and(|lease_of| !lease_of.is_live(lease.at));
         let room = usize::try_from(ground.most).unwrap_or(usize::MAX) + ground.over.len();
+        // Once there was a lease there is a map of them, though it may be empty.
+        let has_map = !known.leases.is_empty() || known.leased.is_some();
         let stands = claim == ground.claim
             && record.closed_gate(lease.at).is_none()
+            && ["claim", "leases"].iter().all(|kind| !record.unread.contains(&fact_name(kind, id)))
             && !known.leases.contains_key(name)
-            && known.leases.is_empty() == ground.is_first
+            && (if ground.is_first { known.leases.is_empty() } else { has_map })
             && known.leases.len() < room
             && ground.over.iter().all(is_over);
         if !stands {
@@ -538,23 +536,30 @@ impl World {
     fn renew_lease(&mut self, pool: &PoolName, id: &NodeId, name: &LeaseId, lease: &Lease) -> Leased {
         let record = self.record(pool);
         let live = |known: &&mut Lease| known.by == lease.by && known.is_live(lease.at);
-        let node = record.nodes.entry(id.clone()).or_default();
-        let Some(known) = node.leases.get_mut(name).filter(live) else { return Leased::Moved(record.clone()) };
-        known.until = lease.until;
-        node.leased = Some(lease.at);
+        let known =
+            record.nodes.get_mut(id).and_then(|node| Some((node.leases.get_mut(name).filter(live)?, &mut node.leased)));
+        let Some((known, leased)) = known else { return Leased::Moved(record.clone()) };
+        (known.until, *leased) = (lease.until, Some(lease.at));
         record.demand += 1;
         Leased::Done(record.clone())
     }
 
     fn end_lease(&mut self, pool: &PoolName, id: &NodeId, name: &LeaseId, by: &str, at: Instant) -> Leased {
         let record = self.record(pool);
-        let node = record.nodes.entry(id.clone()).or_default();
-        if node.leases.get(name).is_none_or(|lease| lease.by != by) {
-            return Leased::Moved(record.clone());
-        }
+        let is_own = |node: &&mut NodeRecord| node.leases.get(name).is_some_and(|lease| lease.by == by);
+        let Some(node) = record.nodes.get_mut(id).filter(is_own) else { return Leased::Moved(record.clone()) };
         node.leases.remove(name);
         node.leased = Some(at);
         Leased::Done(record.clone())
+    }
+
+    /// Replaces one that could not be read, too; a node of which no fact is left is not there.
+    fn set_hold(&mut self, pool: &PoolName, id: &NodeId, hold: Option<&Hold>) {
+        let record = self.record(pool);
+        record.demand += 1;
+        record.unread.retain(|name| *name != fact_name("hold", id));
+        record.nodes.entry(id.clone()).or_default().hold = hold.cloned();
+        record.nodes.retain(|_, node| *node != NodeRecord::default());
     }
 
     fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> bool {

@@ -2,7 +2,8 @@
 
 moto trips over values of different types and over the size of what is absent, writes into texts and
 numbers as if they were maps, shares a map between two attributes, looks for paths that overlap after
-the condition and by placeholder, and keeps half of an update that fails.
+the condition and by placeholder, takes expressions of any length, and keeps half of an update that
+fails.
 """
 
 import copy
@@ -24,6 +25,7 @@ from moto.dynamodb.responses import DynamoHandler
 
 ORDERED_TYPES = ("S", "N", "B")
 LARGEST_ITEM = 400 * 1024
+LONGEST_EXPRESSION = 4 * 1024
 ACTIONS = [
     ast_nodes.UpdateExpressionSetAction,
     ast_nodes.UpdateExpressionAddAction,
@@ -38,6 +40,7 @@ def install() -> None:
     _replace_paths()
     _replace_overlaps()
     _check_before_the_condition()
+    _limit_expressions()
     _undo_what_fails()
     _replace_keys()
 
@@ -176,6 +179,22 @@ def _check_before_the_condition() -> None:
         return moto_update(self, table_name, key, update_expression, names, values, *args, **kwargs)
 
     DynamoDBBackend.update_item = update
+
+
+def _limit_expressions() -> None:
+    """moto takes expressions of any length."""
+    moto_update = DynamoHandler.update_item
+
+    def update(self: Any) -> Any:
+        for name in ("UpdateExpression", "ConditionExpression"):
+            size = len(self.body.get(name, "").encode())
+            if size > LONGEST_EXPRESSION:
+                raise MockValidationException(
+                    f"Invalid {name}: Expression size has exceeded the maximum allowed size; expression size: {size}"
+                )
+        return moto_update(self)
+
+    DynamoHandler.update_item = update
 
 
 def _undo_what_fails() -> None:

@@ -251,6 +251,15 @@ class Leases(Ledger):
                 response = self.assert_refused(INVALID, self.dynamodb.update_item, **request)
                 self.assertIn(f"not defined; attribute {kind[:-1].lower()}: {gone}", response["Error"]["Message"])
 
+    def test_an_expression_has_a_largest_size(self):
+        self.put(seen=PAST)
+        update, condition = "SET #seen = :now".ljust(4096), "#seen = :past".ljust(4096)
+        self.assertEqual(item({"seen": NOW}), self.update(update, condition, now=NOW, past=PAST))
+        message = "Expression size has exceeded the maximum allowed size; expression size: 4097"
+        for kind, longer in {"Update": (f"{update} ", condition), "Condition": (update, f"{condition} ")}.items():
+            with self.subTest(kind):
+                self.invalid(*longer, message=f"Invalid {kind}Expression: {message}", now=NOW, past=PAST)
+
     def test_values_of_different_types_are_not_equal(self):
         client = self.dynamodb
         client.put_item(TableName=TABLE, Item=KEY | {"seen": {"N": "1"}})

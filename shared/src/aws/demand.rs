@@ -106,8 +106,12 @@ impl Aws {
             let room = expression.value(&ground.most.saturating_add(over))?;
             expression.only_if(format!("size({map}) < {room} AND attribute_not_exists({own})"));
             for over in &ground.over {
-                expression.remove(&[&leases, over.as_str()]);
-                let (until, now) = (expression.path(&[&leases, over.as_str(), "until"]), expression.value(&lease.at)?);
+                // One of this name is never given: what is set must not be removed too.
+                if over.as_str() != id {
+                    expression.remove(&[&leases, over.as_str()]);
+                }
+                let until = expression.path(&[&leases, over.as_str(), "until"]);
+                let now = expression.value(&whole(lease.at))?;
                 expression.only_if(format!("{until} <= {now}"));
             }
         }
@@ -132,7 +136,7 @@ impl Aws {
         expression.set(&[&fact_name("leased", node)], &lease.at)?;
         let (by, until) =
             (expression.path(&[&leases, id.as_str(), "by"]), expression.path(&[&leases, id.as_str(), "until"]));
-        let (own, now) = (expression.value(&lease.by)?, expression.value(&lease.at)?);
+        let (own, now) = (expression.value(&lease.by)?, expression.value(&whole(lease.at))?);
         expression.only_if(format!("{by} = {own} AND {until} > {now}"));
         self.leased(pool, format!("renew a lease of node {node}"), expression).await
     }
@@ -197,15 +201,21 @@ fn demand(node: Option<&NodeId>, wake: &Wake, waiting: &Waiting) -> Result<Expre
     if let Some((id, until)) = &waiting.call {
         expression.set(&[&waiting_name(id.as_str())], until)?;
     }
-    waiting.over.iter().for_each(|id| expression.remove(&[&waiting_name(id.as_str())]));
+    // One that asks again waits anew: what is set must not be removed too.
+    let over = waiting.over.iter().filter(|id| waiting.call.as_ref().is_none_or(|(call, _)| call != *id));
+    over.for_each(|id| expression.remove(&[&waiting_name(id.as_str())]));
     Ok(expression)
 }
 
-/// A gate whose end has passed is open; ends are whole seconds, and so is what they are compared with, because DynamoDB
-/// compares texts.
+/// Ends are whole seconds, and so is what they are compared with, because DynamoDB compares texts.
+fn whole(at: Instant) -> Instant {
+    at.trunc_subsecs(0)
+}
+
+/// A gate whose end has passed is open.
 fn open_gate(expression: &mut Expression, at: Instant) -> Result<(), CallError> {
     let (gate, until) = (expression.path(&["gate"]), expression.path(&["gate", "until"]));
-    let now = expression.value(&at.trunc_subsecs(0))?;
+    let now = expression.value(&whole(at))?;
     expression.only_if(format!("attribute_not_exists({gate}) OR {until} <= {now}"));
     Ok(())
 }

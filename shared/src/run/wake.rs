@@ -499,6 +499,7 @@ impl WakeRun {
         let rules = self.rules(pool);
         let meant = || looks.iter().filter(|look| node.is_none_or(|id| *id == look.seen.id));
         let ready = || meant().filter(|look| look.phase() == Phase::Ready);
+        let coming = || meant().find(|look| look.phase() == Phase::Starting && !look.is_stuck(&self.ctx.policy));
         let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
         let start_fault = |look: &Look| look.record.fault.clone().filter(|fault| fault.kind == FaultKind::Start);
         let is_refused = |fault: Fault| fault.class != ErrorClass::Conflict;
@@ -519,6 +520,11 @@ impl WakeRun {
             (Reason::GateClosed, _, _) => (look, reason),
             (_, Some(up), _) => (Some(up), Reason::AlreadyReady),
             (_, None, Some(full)) => (Some(full), Reason::Full),
+            // It was started for a named node, or by hand: it comes up all the same.
+            (Reason::NotWanted, None, None) => match coming() {
+                Some(look) => (Some(look), Reason::AlreadyStarting),
+                None => (look, reason),
+            },
             (_, None, None) => (look, reason),
         };
         let fault = look.and_then(|look| look.record.fault.as_ref()).filter(|_| reason == Reason::CoolingDown);
@@ -553,14 +559,18 @@ impl WakeRun {
     /// What the last boots took, less what has passed since the START, at least 5 seconds; a node that is going down first
     /// has to arrive there. Where all are full, the next one that is on its way.
     fn ready_in(&self, look: &Look, reason: Reason, looks: &[Look]) -> Option<i64> {
-        let coming = || looks.iter().filter(|look| look.phase() == Phase::Starting).map(|look| self.rest_of_boot(look));
-        match reason {
-            Reason::AlreadyReady => Some(0),
-            Reason::AlreadyStarting => Some(self.rest_of_boot(look)),
-            Reason::Full => coming().min(),
-            Reason::StoppingWillStart => Some((self.boot_time(look).median + STOP_TAKES).num_seconds()),
-            _ => None,
+        if reason == Reason::AlreadyReady {
+            return Some(0);
         }
+        if reason == Reason::AlreadyStarting {
+            return Some(self.rest_of_boot(look));
+        }
+        if reason == Reason::Full {
+            let coming = looks.iter().filter(|look| look.phase() == Phase::Starting);
+            return coming.map(|look| self.rest_of_boot(look)).min();
+        }
+        let stops_first = reason == Reason::StoppingWillStart;
+        stops_first.then(|| (self.boot_time(look).median + STOP_TAKES).num_seconds())
     }
 
     fn rest_of_boot(&self, look: &Look) -> i64 {

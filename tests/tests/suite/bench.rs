@@ -2,14 +2,15 @@
 
 use chrono::TimeDelta;
 use reveille::domain::{
-    Claim, ClaimKind, Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, RunId,
-    StateReason, Wake, WakeSource,
+    Beat, Claim, ClaimKind, Disk, InstanceType, Instant, LeaseId, NodeId, NodeSeen, NodeState, PoolName, PoolRecord,
+    RunId, StateReason, Wake, WakeSource,
 };
 use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::run::{
     Answer, Call, Claimed, Demanded, Fact, MetricRef, Outcome, Permit, Run, Started, Stopped, take_claim, take_demand,
     take_ledger, take_nodes, take_recorded, take_resized, take_start, take_stop,
 };
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// When every world begins. Whole seconds: EC2 tells no finer ones.
@@ -64,6 +65,14 @@ pub(crate) trait Bench {
     async fn start_by_hand(&mut self, node: &NodeId);
     async fn stop_by_hand(&mut self, node: &NodeId);
     async fn terminate_by_hand(&mut self, node: &NodeId);
+    /// Somebody sets a tag of the node, other than its name and its pool.
+    async fn tag(&mut self, node: &NodeId, key: &str, value: &str);
+    /// Somebody writes an attribute of the item of the pool `voice` by hand, such that it cannot be read.
+    async fn write_unreadable(&mut self, attribute: &str, value: Value);
+    /// The node's agent writes its beat.
+    async fn beat(&mut self, node: &NodeId, beat: &Beat);
+    /// Something that is no beat is written where the node's beat stands.
+    async fn write_unreadable_beat(&mut self, node: &NodeId, value: Value);
 
     /// There is no capacity for these instance types from now on, and for all others there is.
     async fn no_room_for(&mut self, types: &[&str]);
@@ -104,6 +113,10 @@ pub(crate) fn pool(word: &str) -> PoolName {
 
 pub(crate) fn id(word: &str) -> NodeId {
     NodeId::new(word).expect("an id")
+}
+
+pub(crate) fn lease_id(word: &str) -> LeaseId {
+    LeaseId::new(word).expect("a lease id")
 }
 
 pub(crate) fn kind(word: &str) -> InstanceType {

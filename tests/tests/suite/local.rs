@@ -1,12 +1,12 @@
 //! The executor over the local AWS as a bench.
 
-use crate::bench::{Bench, Told, Trouble, morning};
+use crate::bench::{Bench, Told, Trouble, morning, voice};
 use aws_config::retry::RetryConfig;
 use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
 use aws_sdk_cloudwatchlogs::types::InputLogEvent;
 use aws_sdk_dynamodb::types::AttributeValue;
-use aws_sdk_ec2::types::{Filter, Volume};
+use aws_sdk_ec2::types::{Filter, Tag, Volume};
 use axum::body::Bytes;
 use axum::http::Request;
 use chrono::TimeDelta;
@@ -15,7 +15,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use reveille::aws::Aws;
-use reveille::domain::{Disk, Instant, NodeId, NodeState, StateReason};
+use reveille::domain::{Beat, Disk, Instant, NodeId, NodeState, StateReason};
 use reveille::error::{ErrorClass, class_of};
 use reveille::run::{Answer, Call, MetricRef, Outcome, Run};
 use reveille_tests::local_aws::Published;
@@ -95,6 +95,15 @@ impl Local {
         query.send().await.expect("the history").last_evaluated_key.is_none()
     }
 
+    /// Writes an attribute of an item of the ledger.
+    async fn write(&self, pk: &str, attribute: &str, value: &Value) {
+        let dynamodb = aws_sdk_dynamodb::Client::new(&self.stage().sdk);
+        let text = |value: &str| AttributeValue::S(value.to_owned());
+        let update = dynamodb.update_item().table_name(TABLE).key("pk", text(pk)).key("sk", text("-"));
+        let update = update.update_expression("SET #a = :a").expression_attribute_names("#a", attribute);
+        update.expression_attribute_values(":a", stored(value)).send().await.expect("an attribute");
+    }
+
     async fn volumes(&self, node: &NodeId) -> Vec<Volume> {
         let attached = Filter::builder().name("attachment.instance-id").values(node.as_str()).build();
         self.ec2.describe_volumes().filters(attached).send().await.expect("volumes").volumes.unwrap_or_default()
@@ -167,6 +176,24 @@ impl Bench for Local {
 
     async fn terminate_by_hand(&mut self, node: &NodeId) {
         self.ec2.terminate_instances().instance_ids(node.as_str()).send().await.expect("a termination by hand");
+    }
+
+    async fn tag(&mut self, node: &NodeId, key: &str, value: &str) {
+        let tag = Tag::builder().key(key).value(value).build();
+        self.ec2.create_tags().resources(node.as_str()).tags(tag).send().await.expect("a tag");
+    }
+
+    async fn write_unreadable(&mut self, attribute: &str, value: Value) {
+        self.write(&format!("pool#{}", voice()), attribute, &value).await;
+    }
+
+    async fn beat(&mut self, node: &NodeId, beat: &Beat) {
+        let value = serde_json::to_value(beat).expect("a beat as JSON");
+        self.write(&format!("beat#{node}"), "beat", &value).await;
+    }
+
+    async fn write_unreadable_beat(&mut self, node: &NodeId, value: Value) {
+        self.write(&format!("beat#{node}"), "beat", &value).await;
     }
 
     async fn no_room_for(&mut self, types: &[&str]) {
@@ -279,6 +306,18 @@ impl Bench for Local {
     }
 }
 
+/// JSON as DynamoDB keeps it.
+fn stored(value: &Value) -> AttributeValue {
+    match value {
+        Value::Null => AttributeValue::Null(true),
+        Value::Bool(yes) => AttributeValue::Bool(*yes),
+        Value::Number(number) => AttributeValue::N(number.to_string()),
+        Value::String(text) => AttributeValue::S(text.clone()),
+        Value::Array(list) => AttributeValue::L(list.iter().map(stored).collect()),
+        Value::Object(map) => AttributeValue::M(map.iter().map(|(key, one)| (key.clone(), stored(one))).collect()),
+    }
+}
+
 /// How the launcher knows a call: service, action and, where several calls share an action, a piece of its body.
 fn wire(call: &str) -> Value {
     let (service, action, piece) = match call {
@@ -294,14 +333,19 @@ fn wire(call: &str) -> Value {
         "create_budget" => ("budgets", "CreateBudget", None),
         "set_budget_amount" => ("budgets", "UpdateBudget", None),
         "create_notices" => ("budgets", "CreateNotification", None),
-        "read_ledger" => ("dynamodb", "BatchGetItem", None),
+        "read_ledger" => ("dynamodb", "BatchGetItem", Some("pool#")),
+        "beats" => ("dynamodb", "BatchGetItem", Some("beat#")),
         "history" => ("dynamodb", "Query", None),
         "budget_note" => ("dynamodb", "GetItem", None),
         "note_budget" => ("dynamodb", "UpdateItem", Some("#note = :note")),
         "set_gate" => ("dynamodb", "UpdateItem", Some("#gate.#by = :budget")),
         "launches" => ("dynamodb", "UpdateItem", Some("#l0 = :l0")),
         "claim_alert" => ("dynamodb", "PutItem", None),
-        "demand" => ("dynamodb", "UpdateItem", Some("#wake = :wake")),
+        "demand" => ("dynamodb", "UpdateItem", Some(r##""#n3":"wake"##)),
+        "give_lease" => ("dynamodb", "UpdateItem", Some("size(")),
+        "renew_lease" => ("dynamodb", "UpdateItem", Some(" > :v")),
+        "end_lease" => ("dynamodb", "UpdateItem", Some("REMOVE #n0.#n1")),
+        "hold" => ("dynamodb", "UpdateItem", Some("\"hold#")),
         "claim" => ("dynamodb", "UpdateItem", Some("#claim = :claim")),
         "record" => ("dynamodb", "UpdateItem", Some("#claim.#answer = :answer")),
         "facts" => ("dynamodb", "UpdateItem", Some("#f0")),

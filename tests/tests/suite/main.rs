@@ -58,6 +58,7 @@ hold_in_both_worlds! {
         a_one_time_spot_node_is_seen_as_one_and_refuses_to_stop_for_good,
         a_terminated_node_is_gone_and_neither_starts_nor_stops,
         a_node_that_never_was_is_not_found,
+        describe_brings_the_other_tags_of_a_node,
     }
     parts {
         a_stopped_node_takes_another_type_and_starts_as_it,
@@ -84,6 +85,63 @@ hold_in_both_worlds! {
         facts_written_one_by_one_and_at_once_do_not_undo_each_other,
         facts_are_removed_one_by_one_and_at_once,
         a_write_of_no_fact_or_of_one_fact_twice_is_refused,
+    }
+    demand {
+        a_caller_who_wakes_too_often_is_refused_and_the_others_are_not,
+        all_callers_together_are_capped_whoever_asks,
+        the_next_minute_is_counted_anew,
+        a_wake_of_the_minute_before_is_counted_in_the_newer_one,
+        wakes_at_once_as_a_minute_ends_are_all_recorded,
+        two_hundred_wakes_at_once_are_all_counted,
+        caps_are_kept_to_the_wake_however_many_come_at_once,
+        lines_of_a_log_are_never_counted,
+        a_closed_gate_is_told_before_a_full_count,
+        a_wake_keeps_who_asked_for_what_and_when,
+        a_call_that_waits_is_kept_until_its_wait_is_cleared,
+        a_call_that_asks_again_as_its_wait_is_over_waits,
+        a_call_that_is_refused_does_not_wait,
+        a_wait_that_cannot_be_read_is_listed_and_hides_nothing,
+    }
+    leases {
+        the_first_lease_of_a_node_moves_demand,
+        leases_stand_beside_each_other_and_beside_other_facts,
+        leases_of_two_nodes_are_told_apart,
+        a_node_that_lost_its_last_lease_takes_another,
+        a_node_takes_as_many_as_it_has_room_for,
+        leases_that_ran_out_are_cleared_as_one_is_given,
+        a_node_full_of_leases_that_ran_out_has_room,
+        a_hundred_leases_that_ran_out_are_cleared_at_once,
+        a_lease_that_was_renewed_meanwhile_is_not_cleared,
+        an_id_that_is_there_is_not_given_again,
+        a_claim_since_the_look_takes_the_ground_of_a_lease,
+        a_closed_gate_gives_no_lease_and_the_item_tells_so,
+        a_gate_whose_end_has_passed_gives_leases,
+        a_call_that_gets_its_lease_waits_no_longer,
+        four_of_twelve_calls_at_once_fit_on_a_node_for_four,
+        four_of_twelve_calls_at_once_get_in_with_one_look,
+        a_live_lease_is_renewed_by_its_caller,
+        a_lease_that_is_not_the_callers_or_not_live_is_not_renewed,
+        a_renewal_is_held_to_the_instant_of_the_call,
+        a_lease_is_over_within_the_second_of_its_end_for_those_that_follow,
+        a_closed_gate_cuts_no_call_in_progress,
+        a_claim_keeps_no_lease_from_being_renewed,
+        a_lease_loses_a_stop_its_claim,
+        a_lease_is_ended_by_its_caller,
+        a_lease_that_is_not_the_callers_or_not_there_is_not_ended,
+        no_trace_of_a_node_is_left_by_what_changed_nothing,
+        leases_of_which_one_cannot_be_read_are_listed_and_none_is_given,
+    }
+    holds {
+        a_hold_is_set_replaced_and_ended_and_each_moves_demand,
+        the_end_of_a_hold_that_never_was_leaves_no_trace_of_its_node,
+        a_hold_loses_a_stop_its_claim,
+        a_hold_stands_beside_the_other_facts,
+        a_hold_by_hand_without_a_note_or_an_end_is_listed_until_it_is_replaced,
+    }
+    beats {
+        beats_are_told_by_node_and_those_that_are_not_there_are_left_out,
+        a_beat_that_cannot_be_read_is_left_out,
+        the_beats_of_a_hundred_and_fifty_nodes_are_read,
     }
     gate {
         a_closed_gate_refuses_every_wake_and_nothing_is_written,

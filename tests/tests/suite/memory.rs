@@ -1,10 +1,11 @@
 //! The in-memory world as a bench.
 
-use crate::bench::{Bench, Told, Trouble, id, kind, minutes, morning, pool};
+use crate::bench::{Bench, Told, Trouble, id, kind, minutes, morning, pool, voice};
 use chrono::TimeDelta;
-use reveille::domain::{Disk, Instant, NodeId, NodeSeen, NodeState, PoolName, StateReason, Usd};
+use reveille::domain::{Beat, Disk, Instant, NodeId, NodeSeen, NodeState, PoolName, StateReason, Usd};
 use reveille::run::{Alert, Answer, Call, MetricRef, Outcome, Run};
 use reveille::world::{World, WorldFault};
+use serde_json::Value;
 
 pub(crate) struct InMemory {
     world: World,
@@ -102,6 +103,32 @@ impl Bench for InMemory {
 
     async fn terminate_by_hand(&mut self, node: &NodeId) {
         self.change(node, |seen| seen.state = NodeState::Gone);
+    }
+
+    async fn tag(&mut self, node: &NodeId, key: &str, value: &str) {
+        self.change(node, |seen| drop(seen.tags.insert(key.to_owned(), value.to_owned())));
+    }
+
+    async fn write_unreadable(&mut self, attribute: &str, _value: Value) {
+        // The world keeps records, not attributes: of one that cannot be read it knows no more than its name.
+        let record = self.world.record(&voice());
+        record.unread.push(attribute.to_owned());
+        if let Some((kind, node)) = attribute.split_once('#').filter(|(kind, _)| *kind != "wait") {
+            let node = record.nodes.entry(id(node)).or_default();
+            match kind {
+                "leases" => node.leases.clear(),
+                "hold" => node.hold = None,
+                other => panic!("no law writes {other}"),
+            }
+        }
+    }
+
+    async fn beat(&mut self, node: &NodeId, beat: &Beat) {
+        self.world.beats.insert(node.clone(), beat.clone());
+    }
+
+    async fn write_unreadable_beat(&mut self, node: &NodeId, _value: Value) {
+        self.world.beats.remove(node);
     }
 
     async fn no_room_for(&mut self, types: &[&str]) {

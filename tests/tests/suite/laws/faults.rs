@@ -1,15 +1,15 @@
 //! Calls that fail: what may be concluded from each.
 
 use crate::bench::{
-    Bench, Trouble, any_demand, claim_call, claim_of, id, kind, minutes, morning, record, resize, run, start, state,
-    stop, voice,
+    Bench, Trouble, any_demand, claim_call, claim_of, id, kind, lease_id, minutes, morning, record, resize, run, start,
+    state, stop, voice,
 };
 use crate::laws::budget::month;
 use crate::laws::history::launch;
-use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, NodeState};
+use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, Lease, NodeState};
 use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::observation::SignalKind;
-use reveille::run::{Alert, AlertKind, Answer, Call, Fact, MetricRef, Permit, notices};
+use reveille::run::{Alert, AlertKind, Answer, Call, Fact, LeaseGround, MetricRef, Permit, notices};
 use reveille::world::call_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
@@ -108,6 +108,7 @@ fn every_call() -> Vec<Call> {
         body: "Nothing to do.".to_owned(),
     };
     let (from, to) = (morning(), morning() + minutes(1));
+    let lease = Lease { by: "token:app".to_owned(), at: morning(), until: to };
     let answered = ClaimAnswer::Accepted;
     let metric = MetricRef {
         namespace: "AWS/ApplicationELB".to_owned(),
@@ -139,6 +140,23 @@ fn every_call() -> Vec<Call> {
         Call::Start { node: node.clone() },
         Call::Stop { node: node.clone(), force: false },
         Call::RecordAnswer { pool: pool.clone(), node: node.clone(), run: run("run-1"), answer: answered, fault: None },
+        Call::GiveLease {
+            pool: pool.clone(),
+            node: node.clone(),
+            id: lease_id("call-1"),
+            lease: lease.clone(),
+            ground: LeaseGround { claim: None, most: 4, is_first: true, over: Vec::new(), was_waiting: false },
+        },
+        Call::RenewLease { pool: pool.clone(), node: node.clone(), id: lease_id("call-1"), lease },
+        Call::EndLease {
+            pool: pool.clone(),
+            node: node.clone(),
+            id: lease_id("call-1"),
+            by: "token:app".to_owned(),
+            at: morning(),
+        },
+        Call::SetHold { pool: pool.clone(), node: node.clone(), hold: None },
+        Call::ReadBeats { nodes: BTreeSet::from([node.clone()]) },
         Call::WriteFacts { pool, facts: vec![(node, Fact::Mark(None))] },
         Call::ClaimAlert { key: key.clone(), at: morning() },
         Call::Publish { alert },

@@ -228,3 +228,24 @@ pub(crate) async fn a_node_that_never_was_is_not_found(bench: &mut impl Bench) {
         assert!(error.act.ends_with("node i-0000000000000dead"), "the error names the act: {error}");
     }
 }
+
+pub(crate) async fn describe_brings_the_other_tags_of_a_node(bench: &mut impl Bench) {
+    let held = bench.add_node("gpu-1", "voice", NodeState::Running).await;
+    let plain = bench.add_node("gpu-2", "voice", NodeState::Stopped).await;
+    let tags = [
+        ("reveille:keep-until", "2026-11-30T18:00+09:00"),
+        ("Reveille:Keep-Until", " TRUE "),
+        ("team", ""),
+        ("name", "no name"),
+    ];
+    for (key, value) in tags {
+        bench.tag(&held, key, value).await;
+    }
+    let node = seen(bench, &held).await;
+    let expected = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    assert_eq!(node.tags, expected, "without those that are fields of their own");
+    assert_eq!((node.name.as_deref(), node.pool), (Some("gpu-1"), voice()));
+    bench.tag(&held, "team", "voice").await;
+    assert_eq!(seen(bench, &held).await.tags.get("team").map(String::as_str), Some("voice"), "changed");
+    assert!(seen(bench, &plain).await.tags.is_empty(), "another node's are its own");
+}
