@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decide::budget::Enforce;
+use crate::policy::{PoolRules, ReadySource};
 
 fn vars(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let pools = r#"{"voice": {"requests": [{"namespace": "N", "metric": "M"}], "calls": "unobserved"}}"#;
@@ -11,6 +12,10 @@ fn vars(more: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn faults(more: &[(&str, &str)]) -> Vec<String> {
     Config::from_vars(&vars(more)).map(|_| Vec::new()).unwrap_or_else(|faults| faults.0)
+}
+
+fn config(more: &[(&str, &str)]) -> Config {
+    Config::from_vars(&vars(more)).expect("valid")
 }
 
 #[test]
@@ -272,4 +277,85 @@ fn faults_of_access_name_the_variable_and_repeat_no_value() {
         assert!(!found.contains(secret), "{name}: {found}");
         assert!(!found.contains(&hash('a')[..40]), "{name}: {found}");
     }
+}
+
+#[test]
+fn a_pool_says_how_calls_readiness_and_windows_are_meant() {
+    let pool = r#"{"v": {"beat": true, "calls": "leased", "calls_per_node": 4, "fill_percent": 75, "ready_beats": 3,
+        "warm": [{"days": ["mon-fri"], "from": "07:00", "to": "23:00"}]}}"#;
+    let rules = config(&[(POOLS, pool), (ZONE, "Asia/Seoul")]).pools[&PoolName::new("v").unwrap()].policy.rules.clone();
+    assert_eq!(rules.ready, ReadySource::Beat(3));
+    assert_eq!((rules.calls_per_node, rules.leased, rules.beat), (Some(4), true, true));
+    assert_eq!(
+        [0, 1, 3, 4, 6, 7].map(|calls| rules.nodes_for(calls)),
+        [0, 1, 1, 2, 2, 3],
+        "a node more at three of four"
+    );
+    // Monday 07:00 in Seoul is Sunday 22:00 UTC.
+    let at = |time: &str| format!("2026-11-29T{time}Z").parse().unwrap();
+    let wanted = |time: &str| crate::domain::wanted(&rules.warm, at(time), TimeDelta::zero()).is_some();
+    assert!(!wanted("21:59:59") && wanted("22:00:00"), "the window is in the configured zone");
+    let plain = PoolRules::default();
+    assert_eq!([0, 1, 9].map(|calls| plain.nodes_for(calls)), [0, 1, 1], "nobody said how many a node can take");
+}
+
+#[test]
+fn readiness_is_read_from_what_the_pool_says() {
+    let with = |fields: &str| format!(r#"{{"v": {{"requests": [{{"namespace": "N", "metric": "M"}}], {fields}}}}}"#);
+    let hosts = r#""calls": "unobserved", "ready": {"namespace": "AWS/ApplicationELB", "metric": "HealthyHostCount",
+        "dimensions": {"LoadBalancer": "app/v/0123456789abcdef"}}"#;
+    let rows = [
+        (r#""calls": "unobserved""#, ReadySource::Checks),
+        (r#""beat": true"#, ReadySource::Beat(2)),
+        (r#""beat": true, "ready": "checks""#, ReadySource::Checks),
+        (r#""calls": "unobserved", "ready": "beat""#, ReadySource::Beat(2)),
+        (hosts, ReadySource::HealthyHosts),
+    ];
+    for (fields, ready) in rows {
+        let config = config(&[(POOLS, &with(fields))]);
+        assert_eq!(config.pools[&PoolName::new("v").unwrap()].policy.rules.ready, ready, "{fields}");
+    }
+}
+
+#[test]
+fn calls_readiness_and_windows_that_say_nothing_are_refused_by_name() {
+    let with = |fields: &str| format!(r#"{{"v": {{"beat": true, {fields}}}}}"#);
+    let rows = [
+        (r#""calls": "unobserved""#, "`calls` is \"unobserved\""),
+        (r#""calls": "counted""#, "may only be"),
+        (r#""calls_per_node": 4"#, "`calls_per_node` counts leases"),
+        (r#""calls": "leased", "calls_per_node": 0"#, "from 1 to 100"),
+        (r#""calls": "leased", "calls_per_node": 101"#, "from 1 to 100"),
+        (r#""calls": "leased", "fill_percent": 50"#, "`calls_per_node`, which is not set"),
+        (r#""calls": "leased", "calls_per_node": 4, "fill_percent": 101"#, "from 1 to 100"),
+        (r#""ready": "soon""#, "`ready` may be"),
+        (r#""ready": "checks", "ready_beats": 3"#, "`ready_beats` says nothing"),
+        (r#""ready_beats": 11"#, "from 1 to 10"),
+        (
+            r#""ready": {"namespace": "AWS/ApplicationELB", "metric": "HealthyHostCount", "dimensions": {"LoadBalancer": "v"}}"#,
+            "app/NAME/HASH",
+        ),
+        (r#""warm": [{"days": ["moonday"], "from": "07:00", "to": "23:00"}]"#, "days"),
+        (r#""warm": [{"from": "7", "to": "23:00"}]"#, "from"),
+        (r#""warm": [{"from": "07:00", "to": "07:00"}]"#, "warm"),
+        (r#""warm": [{"from": "07:00", "to": "23:00", "nodes": 0}]"#, "nodes"),
+        (r#""warm": [{"from": "07:00", "to": "23:00", "zone": "Mars/Base"}]"#, "zone"),
+    ];
+    for (fields, expected) in rows {
+        let found = faults(&[(POOLS, &with(fields))]);
+        assert!(
+            found.iter().any(|fault| fault.contains(expected) && fault.starts_with("REVEILLE_POOLS.v")),
+            "{fields}: {found:?}"
+        );
+        assert_eq!(found.len(), 1, "{fields}: {found:?}");
+    }
+}
+
+#[test]
+fn a_prewarm_lasts_as_long_as_the_idle_time_unless_it_is_said() {
+    let prewarm = |vars: &[(&str, &str)]| config(vars).policy.prewarm.num_minutes();
+    assert_eq!(prewarm(&[]), 30);
+    assert_eq!(prewarm(&[(IDLE, "60")]), 60);
+    assert_eq!(prewarm(&[(IDLE, "60"), (PREWARM, "15")]), 15);
+    assert_eq!(faults(&[(TICK, "15"), (PREWARM, "15")]).len(), 1, "no room for two readings");
 }
