@@ -365,10 +365,8 @@ impl IdleRun {
         // Between its two readings it waits for no call.
         let is_read = |mark: &Mark| look.now - mark.at < BETWEEN_READINGS;
         let for_a_reading = decision.action == IdleAction::Mark || look.record.mark.as_ref().is_some_and(is_read);
-        let waits = match decision.reason {
-            Reason::Draining => !for_a_reading,
-            reason => matches!(reason, Reason::Leased | Reason::OpenCall | Reason::SignalsUnknown),
-        };
+        let for_a_call = matches!(decision.reason, Reason::Leased | Reason::OpenCall | Reason::SignalsUnknown);
+        let waits = for_a_call || (decision.reason == Reason::Draining && !for_a_reading);
         let is_due = |since: &Instant| is_kept || (waits && look.now - *since >= DRAIN_DEADLINE);
         let since = look.drained_since.filter(is_due);
         if let Some(since) = since {

@@ -554,13 +554,17 @@ impl WakeRun {
     /// has to arrive there. Where all are full, the next one that is on its way.
     fn ready_in(&self, look: &Look, reason: Reason, looks: &[Look]) -> Option<i64> {
         let coming = || looks.iter().filter(|look| look.phase() == Phase::Starting).map(|look| self.rest_of_boot(look));
-        match reason {
-            Reason::AlreadyReady => Some(0),
-            Reason::AlreadyStarting => Some(self.rest_of_boot(look)),
-            Reason::Full => coming().min(),
-            Reason::StoppingWillStart => Some((self.boot_time(look).median + STOP_TAKES).num_seconds()),
-            _ => None,
+        if reason == Reason::AlreadyReady {
+            return Some(0);
         }
+        if reason == Reason::AlreadyStarting {
+            return Some(self.rest_of_boot(look));
+        }
+        if reason == Reason::Full {
+            return coming().min();
+        }
+        let after_the_stop = || (self.boot_time(look).median + STOP_TAKES).num_seconds();
+        (reason == Reason::StoppingWillStart).then(after_the_stop)
     }
 
     fn rest_of_boot(&self, look: &Look) -> i64 {

@@ -313,25 +313,27 @@ impl About<'_> {
         let until = look.record.hold.as_ref().map(|hold| hold.until).max(look.tag_hold.until());
         let until = until.map_or_else(String::new, |at| format!(" until {}", self.shown(at)));
         let note = look.record.hold.as_ref().map_or_else(String::new, |hold| format!(" ({})", hold.note));
-        let (subject, what, done, todo) = match reason {
-            Reason::Held => (
+        let (subject, what, done, todo) = if reason == Reason::Held {
+            (
                 "drained node is held",
                 format!("the budget is spent and the node is to stop, but a person holds it{until}{note}"),
                 "it runs on: a hold goes before the budget".to_owned(),
                 format!("remove the hold of {} if the budget is to win", look.seen.id),
-            ),
-            Reason::WarmWindow => (
+            )
+        } else if reason == Reason::WarmWindow {
+            (
                 "drained node is in a warm window",
                 "the budget is spent and the node is to stop, but a warm window wants it".to_owned(),
                 "it runs on to the window's end: a window goes before the budget; none is started".to_owned(),
                 format!("stop {} by hand, or take the window out of REVEILLE_POOLS", look.seen.id),
-            ),
-            _ => (
+            )
+        } else {
+            (
                 "drained node still has calls",
                 "the budget is spent and the node is to stop, but a call is open or cannot be ruled out".to_owned(),
                 "its calls are left; it is stopped when none is open".to_owned(),
                 format!("stop {} by hand if its calls may be cut, or raise the budget", look.seen.id),
-            ),
+            )
         };
         self.alert(Text {
             kind: AlertKind::CannotStop,
