@@ -250,7 +250,8 @@ fn checks_that_cannot_be_read_never_stop_a_node_that_is_woken_at_the_last_moment
 
 #[test]
 fn a_call_or_a_hold_keeps_a_node_that_does_not_become_ready() {
-    let keeps: [(&str, fn(&mut World)); 3] = [
+    type Keep = fn(&mut World);
+    let keeps: [(&str, Keep); 3] = [
         ("a lease", |world| leased(world, "i-a", "call", "12:00")),
         ("an open call", |world| open_call(world, "i-a", "10:05", "12:00")),
         ("a hold", |world| {

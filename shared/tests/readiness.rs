@@ -296,7 +296,7 @@ fn a_boot_is_expected_by_the_node_s_own_then_by_the_pool_s_then_by_the_guess() {
         ("its own boots", vec![44, 55, 50, 300], vec![100], (50, Some(11))),
         ("one of its own", vec![40], vec![100, 120], (40, Some(0))),
     ];
-    for (name, own, other, expected) in rows {
+    for (name, own, other, expected) in &rows {
         let mut world = fleet("10:00", [node("i-a"), node("i-b")]);
         for (node, seconds) in [("i-a", own), ("i-b", other)].into_iter().filter(|(_, seconds)| !seconds.is_empty()) {
             booted_in(&mut world, node, &seconds);

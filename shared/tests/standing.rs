@@ -318,6 +318,25 @@ fn a_stop_by_a_person_within_the_window_is_no_reason_to_start_another_node() {
 }
 
 #[test]
+fn a_stop_by_a_person_of_a_node_that_is_being_made_ready_is_respected_too() {
+    let mut world = fleet("10:50", [node("i-a")]);
+    warm(&[NOON]).ticks(&mut world, "10:50", "10:55");
+    world.set_now(at("10:58"));
+    world.stop(&id("i-a"), false).expect("a stop by hand");
+    warm(&[NOON]).ticks(&mut world, "11:00", "12:55");
+    assert_eq!(starts(&world), ["10:55 i-a"]);
+}
+
+#[test]
+fn a_stop_by_a_person_before_the_window_started_anything_is_no_word_about_it() {
+    let mut world = fleet("10:50", [node("i-a").running_since("10:30").ready_since("10:31")]);
+    world.set_now(at("10:54:10"));
+    world.stop(&id("i-a"), false).expect("a stop by hand");
+    warm(&[NOON]).ticks(&mut world, "10:55", "11:05");
+    assert_eq!(starts(&world), ["10:55 i-a"]);
+}
+
+#[test]
 fn a_wake_after_a_stop_by_a_person_starts_the_node_within_the_window() {
     let mut world = stopped_by_hand();
     world.set_now(at("11:46"));

@@ -2,12 +2,13 @@
 
 use super::{Look, Reason};
 use crate::domain::{
-    ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeState, Phase, PoolRecord, Wake,
+    Claim, ClaimAnswer, ClaimKind, Fault, FaultKind, InstanceType, Instant, NodeId, NodeState, Phase, PoolRecord, Wake,
     WarmWish,
 };
 use crate::error::ErrorClass;
 use crate::observation::is_overdue;
 use crate::policy::{Policy, PoolRules};
+use chrono::TimeDelta;
 use serde::Serialize;
 
 /// What is done for the wish.
@@ -126,7 +127,7 @@ pub fn nodes_wanted(
     let by_calls = nodes_for_calls(looks, record, rules, now);
     // A person who stopped a node within the window meant it.
     let by_window = warm_wish(rules, record, policy, now).map_or(0, |wish| {
-        let taken_back = looks.iter().filter(|look| was_stopped_by_hand(look, wish.from)).count();
+        let taken_back = looks.iter().filter(|look| is_taken_back(look, &wish, lead(record, policy))).count();
         usize::try_from(wish.nodes).unwrap_or(usize::MAX).saturating_sub(taken_back)
     });
     by_wake.max(by_calls).max(by_window)
@@ -141,8 +142,19 @@ pub fn nodes_for_calls(looks: &[&Look], record: &PoolRecord, rules: &PoolRules, 
 
 /// What the pool's warm windows want now, or by the time that nearly every boot takes and a tick is over.
 pub fn warm_wish(rules: &PoolRules, record: &PoolRecord, policy: &Policy, now: Instant) -> Option<WarmWish> {
-    let lead = record.boot_time(None, policy.boot).safe() + policy.tick;
-    crate::domain::wanted(&rules.warm, now, lead)
+    crate::domain::wanted(&rules.warm, now, lead(record, policy))
+}
+
+fn lead(record: &PoolRecord, policy: &Policy) -> TimeDelta {
+    record.boot_time(None, policy.boot).safe() + policy.tick
+}
+
+/// Stopped by hand since the window opened, or since we started it for that.
+fn is_taken_back(look: &Look, wish: &WarmWish, lead: TimeDelta) -> bool {
+    let ahead = wish.from - lead;
+    let is_ours = |claim: &Claim| claim.kind == ClaimKind::Start && claim.at >= ahead;
+    let was_started = look.record.claim.as_ref().is_some_and(is_ours);
+    was_stopped_by_hand(look, if was_started { ahead } else { wish.from })
 }
 
 /// Stopped by hand within a warm window, which is then no reason to start it.
@@ -150,7 +162,7 @@ fn is_left_alone(look: &Look, rules: &PoolRules, record: &PoolRecord, policy: &P
     let window = warm_wish(rules, record, policy, look.now);
     let woken_since = look.wake.is_some_and(|wake| look.seen.transition_at.is_some_and(|at| wake > at));
     let calls = record.calls_waiting(look.now) > 0;
-    window.is_some_and(|wish| was_stopped_by_hand(look, wish.from)) && !woken_since && !calls
+    window.is_some_and(|wish| is_taken_back(look, &wish, lead(record, policy))) && !woken_since && !calls
 }
 
 /// The node that an action starts, and as which type.
@@ -206,7 +218,7 @@ fn stop_is_unresolved(look: &Look) -> bool {
 /// A START without an answer, and nothing to show for it. Where the node runs it was sent to settle a STOP, and only its
 /// answer can.
 fn start_is_unresolved(look: &Look) -> bool {
-    let same_launch = |claim: &crate::domain::Claim| {
+    let same_launch = |claim: &Claim| {
         claim.kind == ClaimKind::Start && claim.answer.is_none() && claim.launched_at == look.seen.launched_at
     };
     let in_doubt =
