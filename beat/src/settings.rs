@@ -79,7 +79,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: ROW,
         default: Some("2"),
         range: "1 to 10 answers",
-        doc: "Until so many answers in a row were ready, a run looks again and again, for up to 50 s.",
+        doc: "Until so many answers in a row were ready, a run looks again and again, for up to 50 s. Not below the pool's `ready_beats`, or readiness is seen minutes late.",
     },
     Setting { name: FAST, default: Some("5"), range: "1 to 30 seconds", doc: "How long it waits between those looks." },
     Setting {

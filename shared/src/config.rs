@@ -129,13 +129,13 @@ pub const SETTINGS: &[Setting] = &[
         name: READY,
         default: Some("10"),
         range: "3 to 60 minutes",
-        doc: "A node that runs and is not ready so long after its launch is told, stopped and started once more, whoever keeps asking for it; after a second time it is left stopped for a day.",
+        doc: "A node that runs and is not ready so long after its launch is told, stopped and started once more, whoever keeps asking for it; after a second time it is left stopped for a day. Has to be longer than `REVEILLE_BOOT_SECONDS`.",
     },
     Setting {
         name: WAKES_EACH,
         default: Some("600"),
         range: "1 to 100000 a minute",
-        doc: "Wakes that one caller (token or role, and address) may send in a minute; more are answered 429.",
+        doc: "Wakes that one caller (token or role, and address) may send in a minute, and `PUT /leases` that found no room; more are answered 429.",
     },
     Setting {
         name: WAKES_ALL,
@@ -262,6 +262,9 @@ impl Config {
         }
         if read.get(PREWARM).is_some() && policy.prewarm < policy.tick + TimeDelta::minutes(5) {
             read.fault(PREWARM, "must be at least REVEILLE_TICK_MINUTES and 5 minutes: two readings have to fit in");
+        }
+        if policy.ready_within <= policy.boot {
+            read.fault(READY, "must be longer than REVEILLE_BOOT_SECONDS: every boot would be stopped before its end");
         }
         let pools = read.pools();
         let config = Self {

@@ -65,7 +65,8 @@ pub fn beat_signals(beat: Option<&Beat>, seen: &NodeSeen, now: Instant) -> [Sign
     let reading = |kind, newest: fn(&Beat) -> Option<Instant>| {
         let own = beat.ok_or(Unread::SourceSilent).map(|beat| {
             let proved = beat.since.into_iter().flat_map(|since| minutes_of(since.max(now - MOST_PROVED), beat.at));
-            let used = newest(beat).map(|at| (whole_minute(at), 1.0));
+            // What lies beyond the beat itself cannot be true, and no node's word makes a run fall.
+            let used = newest(beat).map(|at| (whole_minute(at.min(beat.at)), 1.0));
             Series { points: proved.map(|at| (at, 0.0)).chain(used).collect(), complete: beat.since.is_some() }
         });
         SignalReading { kind, own, alive: None }

@@ -49,6 +49,8 @@ fn numbers_are_held_to_their_ranges() {
         ("blank is the default", IDLE, " ", 0),
         ("trimmed", IDLE, " 45 ", 0),
         ("no room for two readings", TICK, "30", 1),
+        ("a boot that takes longer than it may", BOOT, "600", 1),
+        ("a boot that may take just longer", BOOT, "599", 0),
     ];
     for (name, variable, value, wrong) in rows {
         assert_eq!(faults(&[(variable, value)]).len(), wrong, "{name}");

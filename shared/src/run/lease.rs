@@ -168,11 +168,15 @@ impl LeaseRun {
 
     /// Ends it wherever it is; one that is not there is over.
     fn end(&mut self) -> Step {
-        let held =
-            |(pool, record): (&PoolName, &PoolRecord)| Some((pool.clone(), holder(record, &self.wish.id)?.clone()));
-        let Some((pool, node)) = self.records.iter().find_map(held) else { return self.answered(LeaseAnswer::Over) };
-        let lease = self.records.get(&pool).and_then(|record| record.nodes.get(&node)?.leases.get(&self.wish.id));
-        if lease.is_some_and(|lease| lease.by != self.wish.caller.class) {
+        let held = |(pool, record): (&PoolName, &PoolRecord)| {
+            let node = holder(record, &self.wish.id)?.clone();
+            let is_own = record.nodes.get(&node)?.leases.get(&self.wish.id)?.by == self.wish.caller.class;
+            Some((is_own, pool.clone(), node))
+        };
+        // Ids are the callers' own: another one may have the same in another pool.
+        let found = self.records.iter().filter_map(held).max_by_key(|(is_own, ..)| *is_own);
+        let Some((is_own, pool, node)) = found else { return self.answered(LeaseAnswer::Over) };
+        if !is_own {
             return self.answered(LeaseAnswer::Foreign);
         }
         let (id, by, at) = (self.wish.id.clone(), self.wish.caller.class.clone(), self.now());

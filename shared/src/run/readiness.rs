@@ -119,22 +119,25 @@ fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolReco
     let metric =
         ctx.pools.get(&seen.pool).and_then(|pool| pool.healthy_hosts.as_ref()).map(|metric| metric.of(&seen.id));
     let series = metric.and_then(|metric| read.hosts.as_ref()?.get(&metric)?.as_ref().ok());
-    let newest = series.and_then(|series| {
-        let recent = series.points.iter().filter(|(at, _)| *at >= ctx.now - FRESH_COUNT);
-        recent.max_by_key(|(at, _)| *at)
-    });
-    let Some((at, healthy)) = newest else { return Readiness::Unknown };
+    // The newest first. The minute that holds the launch may have counted another node.
+    let mut points = series.map(|series| series.points.clone()).unwrap_or_default();
+    points.sort_unstable_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let Some((newest, healthy)) = points.first().copied().filter(|(at, _)| *at >= ctx.now - FRESH_COUNT) else {
+        return Readiness::Unknown;
+    };
+    let is_of_this_launch = |at: Instant| seen.launched_at.is_none_or(|launched| at >= launched);
     let running = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
     let known = |peer: &&NodeSeen| record.node(&peer.id).is_ready(peer.launched_at);
     let (all, before) = (running.clone().count(), running.filter(known).count());
-    let counts = |nodes: usize| nodes > 0 && *healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
-    // The minute that holds the launch may have counted another node.
-    let is_of_this_launch = seen.launched_at.is_none_or(|launched| *at >= launched);
-    if is_of_this_launch && (counts(all) || (record.node(&seen.id).is_ready(seen.launched_at) && counts(before))) {
-        Readiness::Ready(Some(*at))
-    } else {
-        Readiness::NotReady
+    let counts =
+        |healthy: f64, nodes: usize| nodes > 0 && healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
+    let is_known = record.node(&seen.id).is_ready(seen.launched_at);
+    if !is_of_this_launch(newest) || !(counts(healthy, all) || (is_known && counts(healthy, before))) {
+        return Readiness::NotReady;
     }
+    // A tick may look minutes late: a boot ended with the first of the minutes that count as many.
+    let row = points.iter().take_while(|(at, healthy)| is_of_this_launch(*at) && counts(*healthy, all));
+    Readiness::Ready(Some(row.last().map_or(newest, |(at, _)| *at)))
 }
 
 /// Takes what was read into the look: a new readiness, a lost one, one that has come back. Gives the facts that changed.

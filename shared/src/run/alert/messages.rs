@@ -69,15 +69,26 @@ impl About<'_> {
             Unread::NoSignals => "the pool has no signals in REVEILLE_POOLS",
             Unread::Gaps => "its source has gaps, and silence is not proved for long enough since the last one",
         };
+        let beats =
+            self.whom.pool.as_ref().and_then(|pool| self.ctx.pools.get(pool)).is_some_and(|pool| pool.rules.beat);
+        let what = if beats {
+            "on the node whether its beats come, complete (`journalctl -u reveille-beat`), and the other signals' names, dimensions and permissions"
+        } else {
+            "the metric's name and dimensions and the function's permissions"
+        };
         self.alert(Text {
             kind: AlertKind::Blind,
             occasion: format!("{since}#{told}"),
-            subject: if told > 1 { "still cannot see whether a node is used" } else { "cannot see whether a node is used" },
+            subject: if told > 1 {
+                "still cannot see whether a node is used"
+            } else {
+                "cannot see whether a node is used"
+            },
             what: format!("whether the node is used cannot be told: {cause}"),
             since: Some(since),
             cost: Cost::Running,
             done: "it is kept running: unknown never stops a node".to_owned(),
-            todo: "check the metric's name and dimensions and the function's permissions; stop the node by hand if it is not needed".to_owned(),
+            todo: format!("check {what}; stop the node by hand if it is not needed"),
         })
     }
 
@@ -142,6 +153,10 @@ impl About<'_> {
             ),
         };
         let done = match (look.readiness, tries) {
+            _ if look.used.is_err() => {
+                "callers are told \"starting\"; whether it is used is unknown, and unknown never stops a node: it is kept until that is known"
+                    .to_owned()
+            }
             (Readiness::NotReady, 0) => {
                 "callers are told \"starting\"; it is stopped and, if it is still wanted, started once more".to_owned()
             }
