@@ -299,7 +299,7 @@ fn a_boot_is_expected_by_the_node_s_own_then_by_the_pool_s_then_by_the_guess() {
     for (name, own, other, expected) in &rows {
         let mut world = fleet("10:00", [node("i-a"), node("i-b")]);
         for (node, seconds) in [("i-a", own), ("i-b", other)].into_iter().filter(|(_, seconds)| !seconds.is_empty()) {
-            booted_in(&mut world, node, &seconds);
+            booted_in(&mut world, node, seconds);
         }
         let answer = only_answer(&prewarm(&mut world));
         assert_eq!((answer.ready_in_seconds, answer.spread_seconds), (Some(expected.0), expected.1), "{name}");
