@@ -80,6 +80,11 @@ impl Intent {
         Self { once_stopped: Some(fault), wake: None, source: None, ..self }
     }
 
+    /// The same, and where `by_wake` is false nobody's wake is what caused it.
+    pub(super) fn caused_by_wake(self, by_wake: bool) -> Self {
+        Self { source: self.source.filter(|_| by_wake), ..self }
+    }
+
     /// The same, as another instance type.
     pub(super) fn with_type(self, to_type: Option<InstanceType>) -> Self {
         Self { to_type, ..self }
