@@ -40,3 +40,29 @@ fn spare_nodes_for_calls_that_nobody_used_do_not_make_the_log_noisy() {
     assert_eq!(starts(&world).len(), 9, "the line of a person who waits");
     assert!(!told(&world).contains(&"noise_wakes"), "{:?}", told(&world));
 }
+
+// Readiness by healthy hosts.
+
+#[test]
+fn a_node_in_use_is_not_stopped_because_a_full_one_beside_it_fails_the_health_check() {
+    // One healthy host of two: it may be either.
+    let mut world = fleet("09:55", [up("i-a"), node("i-b").running_since("09:45")]);
+    leased(&mut world, "i-a", "long", "12:00");
+    for minute in 0..90 {
+        let clock = clock(at("09:30") + minutes(minute));
+        healthy(&mut world, &clock, 1.0);
+        request(&mut world, "i-b", &clock);
+    }
+    ready_by_hosts().ticks(&mut world, "09:55", "10:40");
+    assert_eq!(stops(&world), [""; 0]);
+}
+
+#[test]
+fn a_count_of_hosts_for_each_node_speaks_of_that_node() {
+    let setup = ready_by_hosts().with(|setup| setup.pool.healthy_hosts = Some(alive_metric("{node}")));
+    let mut world = fleet("10:00", ["i-a", "i-b"].map(|word| node(word).running_since("09:50")));
+    setup.tick(&mut world);
+    for word in ["i-a", "i-b"] {
+        assert!(facts(&mut world, word).is_ready(Some(at("09:50"))), "{word}");
+    }
+}

@@ -113,25 +113,30 @@ pub(super) fn of(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &Po
     }
 }
 
-/// The load balancer does not say which hosts are healthy: all of a pool where it counts as many as run; else those that
-/// were, as long as it counts as many as these.
+/// The load balancer does not say which hosts are healthy: all that it counts where it counts as many as run; else those
+/// that were, as long as it counts as many as these. Another one may be among those that it counts or not.
 fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Readiness {
-    let metric =
-        ctx.pools.get(&seen.pool).and_then(|pool| pool.healthy_hosts.as_ref()).map(|metric| metric.of(&seen.id));
-    let series = metric.and_then(|metric| read.hosts.as_ref()?.get(&metric)?.as_ref().ok());
+    let metric_of = |seen: &NodeSeen| Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id));
+    let metric = metric_of(seen);
+    let series = metric.as_ref().and_then(|metric| read.hosts.as_ref()?.get(metric)?.as_ref().ok());
     let newest = series.and_then(|series| {
         let recent = series.points.iter().filter(|(at, _)| *at >= ctx.now - FRESH_COUNT);
         recent.max_by_key(|(at, _)| *at)
     });
     let Some((at, healthy)) = newest else { return Readiness::Unknown };
-    let running = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
+    // Where each node has a target group of its own, each is counted alone.
+    let of_pool = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
+    let running = of_pool.filter(|peer| metric_of(peer) == metric);
     let known = |peer: &&NodeSeen| record.node(&peer.id).is_ready(peer.launched_at);
     let (all, before) = (running.clone().count(), running.filter(known).count());
     let counts = |nodes: usize| nodes > 0 && *healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
     // The minute that holds the launch may have counted another node.
     let is_of_this_launch = seen.launched_at.is_none_or(|launched| *at >= launched);
+    let was_ready = record.node(&seen.id).was_ready(seen.launched_at);
     if is_of_this_launch && (counts(all) || (record.node(&seen.id).is_ready(seen.launched_at) && counts(before))) {
         Readiness::Ready(Some(*at))
+    } else if is_of_this_launch && *healthy > 0.0 && !was_ready {
+        Readiness::Unknown
     } else {
         Readiness::NotReady
     }
