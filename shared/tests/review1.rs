@@ -4,6 +4,7 @@ mod support;
 mod support_rules;
 
 use reveille::domain::{Hold, NodeState, Wake, WakeSource};
+use reveille::run::{LeaseAnswer, LeaseWish};
 use support::*;
 use support_rules::*;
 
@@ -14,6 +15,10 @@ fn up(word: &str) -> Node {
 
 fn four() -> Setup {
     calls_per_node(4)
+}
+
+fn long(id: &str) -> LeaseWish {
+    LeaseWish { lasts: Some(minutes(60)), ..put(id) }
 }
 
 // Launches for calls are no noise of the log.
@@ -64,5 +69,22 @@ fn a_count_of_hosts_for_each_node_speaks_of_that_node() {
     setup.tick(&mut world);
     for word in ["i-a", "i-b"] {
         assert!(facts(&mut world, word).is_ready(Some(at("09:50"))), "{word}");
+    }
+}
+
+// Leases.
+
+#[test]
+fn a_lease_of_before_the_nodes_launch_is_over() {
+    let mut world = fleet("10:00", [up("i-a")]);
+    assert_eq!(held_on(&four().lease(&mut world, long("call"))), "i-a");
+    world.stop(&id("i-a"), false).expect("a stop by hand");
+    world.set_now(at("10:02"));
+    four().prewarm(&mut world);
+    for (clock, what) in [("10:02:30", "while it boots"), ("10:04", "once it is ready")] {
+        world.set_now(at(clock));
+        for wish in [put("call"), renew("call")] {
+            assert_eq!(four().lease(&mut world, wish).lease, Some(LeaseAnswer::Ended), "{what}");
+        }
     }
 }
