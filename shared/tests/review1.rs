@@ -4,7 +4,7 @@ mod support;
 mod support_rules;
 
 use reveille::domain::{Hold, NodeState, Wake, WakeSource};
-use reveille::run::{LeaseAnswer, LeaseWish};
+use reveille::run::{LeaseAnswer, LeaseWish, Target};
 use support::*;
 use support_rules::*;
 
@@ -87,4 +87,21 @@ fn a_lease_of_before_the_nodes_launch_is_over() {
             assert_eq!(four().lease(&mut world, wish).lease, Some(LeaseAnswer::Ended), "{what}");
         }
     }
+}
+
+#[test]
+fn a_call_that_waits_for_a_named_node_wants_no_other() {
+    let mut world = fleet("10:00", [up("i-a"), node("i-b")]);
+    for call in 1..=4 {
+        leased(&mut world, "i-a", &format!("call-{call}"), "12:00");
+    }
+    let named = LeaseWish { target: Some(Target::Node("i-a".to_owned())), ..put("named") };
+    for minute in 0..10 {
+        past_ten(&mut world, minute);
+        four().lease(&mut world, named.clone());
+        if minute % 5 == 0 {
+            four().tick(&mut world);
+        }
+    }
+    assert_eq!((starts(&world), waiting(&mut world)), (vec![], vec![]));
 }

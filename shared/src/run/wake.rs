@@ -230,7 +230,9 @@ impl WakeRun {
             line_at: wish.and_then(|wish| wish.line_at),
         };
         let cap = caller.and_then(|caller| Some(Cap { caller: caller.bucket.clone()?, each, all }));
-        let call = wish.and_then(|wish| wish.call.clone());
+        // A call that waits for a named node is served by no other.
+        let any = wish.filter(|wish| matches!(wish.target, Target::Pool(_)));
+        let call = any.and_then(|wish| wish.call.clone());
         self.questions.iter().map(move |(pool, node)| Call::RecordDemand {
             pool: pool.clone(),
             node: node.clone(),
