@@ -4,7 +4,8 @@ mod support;
 mod support_rules;
 
 use reveille::domain::{Hold, NodeState, Wake, WakeSource};
-use reveille::run::{LeaseAnswer, LeaseWish, Target};
+use reveille::policy::MOST_WAITING;
+use reveille::run::{Call, LeaseAnswer, LeaseWish, Target};
 use support::*;
 use support_rules::*;
 
@@ -104,4 +105,19 @@ fn a_call_that_waits_for_a_named_node_wants_no_other() {
         }
     }
     assert_eq!((starts(&world), waiting(&mut world)), (vec![], vec![]));
+}
+
+#[test]
+fn one_write_clears_away_no_more_waits_than_an_expression_can_name() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    for n in 0..1000 {
+        world.record(&voice()).waiting.insert(lease_id(&format!("gone-{n}")), at("09:00"));
+    }
+    let mut run = Stepper::new(four().lease_run(&world, put("call")));
+    run.run_until(&mut world, "demand");
+    match run.peek() {
+        Some(Call::RecordDemand { waiting, .. }) => assert!(waiting.over.len() <= MOST_WAITING, "4 KB is the limit"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(run.finish(&mut world).blind, None);
 }

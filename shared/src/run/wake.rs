@@ -251,7 +251,8 @@ impl WakeRun {
         let has_room = is_known || record.calls_waiting(now) < MOST_WAITING;
         Waiting {
             call: call.filter(|_| has_room).map(|id| (id.clone(), now + WAITING)),
-            over: over.map(|(id, _)| id.clone()).collect(),
+            // More may have waited, as many read at once that there is room; an expression has at most 4 KB.
+            over: over.map(|(id, _)| id.clone()).take(MOST_WAITING).collect(),
         }
     }
 
