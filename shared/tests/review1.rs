@@ -121,3 +121,14 @@ fn one_write_clears_away_no_more_waits_than_an_expression_can_name() {
     }
     assert_eq!(run.finish(&mut world).blind, None);
 }
+
+// Learnt boots.
+
+#[test]
+fn a_node_whose_clock_is_behind_teaches_no_boot_time() {
+    let mut world = fleet("10:05", [node("i-a").running_since("10:00")]);
+    let early = reveille::domain::Beat { ready_since: Some(at("09:59:30")), ..beat("10:04:30") };
+    beats(&mut world, "i-a", early);
+    ready_by_beat().tick(&mut world);
+    assert_eq!(facts(&mut world, "i-a").boots, None);
+}

@@ -149,7 +149,9 @@ pub(super) fn note(ctx: &Context, look: &mut Look, pool: &PoolRecord, sharp: boo
     let known = look.record.ready.clone().filter(|ready| ready.launched_at == launched_at);
     match (look.readiness, known) {
         (Readiness::Ready(since), None) => {
-            let at = since.filter(|since| launched_at.is_none_or(|launched| *since >= launched)).unwrap_or(look.now);
+            // A clock that is behind the launch does not tell when.
+            let since = since.filter(|since| launched_at.is_none_or(|launched| *since >= launched));
+            let at = since.unwrap_or(look.now);
             let fact = ReadyFact { at: at.min(look.now), launched_at, lost_at: None };
             look.record.ready = Some(fact.clone());
             let learnt = learn(ctx, look, pool, fact.at, since.is_some() || sharp, outcome);
