@@ -91,6 +91,41 @@ fn a_lease_of_before_the_nodes_launch_is_over() {
 }
 
 #[test]
+fn renewals_on_one_node_do_not_keep_another_from_being_stopped() {
+    let mut world = fleet("10:00", [up("i-a"), up("i-b")]);
+    for call in 1..=4 {
+        leased(&mut world, "i-a", &format!("call-{call}"), "12:00");
+    }
+    for tick in 0..8 {
+        past_ten(&mut world, 5 * tick);
+        let mut idle = Stepper::new(four().idle_run(&world));
+        while let Some(call) = idle.peek().cloned() {
+            if matches!(call, Call::Claim { .. }) {
+                let renewed = LeaseWish { renews: true, ..long("call-1") };
+                assert_eq!(held_on(&four().lease(&mut world, renewed)), "i-a");
+            }
+            idle.step(&mut world);
+        }
+    }
+    assert_eq!(stops(&world), ["10:05 i-b"], "many calls renew between any look and its claim");
+}
+
+#[test]
+fn a_renewal_on_the_same_node_makes_its_stop_lose() {
+    let mut world = fleet("10:00", [up("i-a")]);
+    leased(&mut world, "i-a", "call", "11:00");
+    let mut ahead = four().context(&world);
+    ahead.now = at("11:40");
+    facts(&mut world, "i-a").mark = Some(reveille::domain::Mark { at: at("11:31"), launched_at: Some(at("09:00")) });
+    let mut idle = Stepper::new(reveille::run::IdleRun::new(ahead));
+    idle.run_until(&mut world, "claim");
+    let renewed = LeaseWish { lasts: Some(minutes(120)), ..renew("call") };
+    assert_eq!(held_on(&four().lease(&mut world, renewed)), "i-a");
+    idle.finish(&mut world);
+    assert_eq!(count(&world, "stop"), 0);
+}
+
+#[test]
 fn a_call_that_waits_for_a_named_node_wants_no_other() {
     let mut world = fleet("10:00", [up("i-a"), node("i-b")]);
     for call in 1..=4 {

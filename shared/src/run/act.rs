@@ -39,6 +39,8 @@ pub(super) struct Intent {
     to_type: Option<InstanceType>,
     /// The demand counter that must not have moved since the decision's look; for a first STOP.
     demand: Option<u64>,
+    /// When a lease of the node was last written.
+    leased: Option<Instant>,
     tries: u32,
     fault: Option<Fault>,
     /// What is recorded with an accepted STOP: the node did not become ready. The wakes in view stay unmet.
@@ -69,6 +71,7 @@ impl Intent {
             whom: Whom::of(&look.seen),
             to_type: None,
             demand: (act == Act::Stop).then_some(look.demand),
+            leased: look.record.leased,
             tries: earlier.map_or(1, |claim| claim.tries.saturating_add(1)),
             fault: look.record.fault.clone(),
             once_stopped: None,
@@ -297,6 +300,7 @@ impl Acts {
             pool: intent.pool.clone(),
             node: intent.node.clone(),
             permit: Permit { claims, demand: intent.demand },
+            leased: intent.leased,
             claim: Claim {
                 kind: intent.kind(),
                 run: self.ctx.run.clone(),
