@@ -426,7 +426,9 @@ impl World {
             }
             Call::ReadActivity { metrics, from, to } => Answer::Activity(Ok(self.activity(metrics, *from, *to))),
             Call::ReadReadiness { nodes } => Answer::Readiness(self.readiness(nodes)),
-            Call::Claim { pool, node, permit, claim } => Answer::Claim(Ok(self.claim(pool, node, *permit, claim))),
+            Call::Claim { pool, node, permit, leased, claim } => {
+                Answer::Claim(Ok(self.claim(pool, node, *permit, *leased, claim)))
+            }
             Call::Start { node } => Answer::Start(self.start(node)),
             Call::Stop { node, force } => Answer::Stop(self.stop(node, *force)),
             Call::RecordAnswer { pool, node, run, answer, fault } => {
@@ -540,7 +542,6 @@ impl World {
             record.nodes.get_mut(id).and_then(|node| Some((node.leases.get_mut(name).filter(live)?, &mut node.leased)));
         let Some((known, leased)) = known else { return Leased::Moved(record.clone()) };
         (known.until, *leased) = (lease.until, Some(lease.at));
-        record.demand += 1;
         Leased::Done(record.clone())
     }
 
@@ -697,9 +698,17 @@ impl World {
         Ok(())
     }
 
-    fn claim(&mut self, pool: &PoolName, node: &NodeId, permit: Permit, claim: &Claim) -> Claimed {
+    fn claim(
+        &mut self,
+        pool: &PoolName,
+        node: &NodeId,
+        permit: Permit,
+        leased: Option<Instant>,
+        claim: &Claim,
+    ) -> Claimed {
         let record = self.record(pool);
-        if record.claims != permit.claims || permit.demand.is_some_and(|demand| demand != record.demand) {
+        let was_leased = record.node(node).leased != leased;
+        if record.claims != permit.claims || permit.demand.is_some_and(|demand| demand != record.demand || was_leased) {
             return Claimed::Lost(record.clone());
         }
         record.claims += 1;

@@ -1,5 +1,5 @@
 //! DynamoDB: what people want. Wakes, leases and holds, each one update that moves the demand counter, so that no STOP
-//! that was decided without it goes through.
+//! that was decided without it goes through; a renewal moves only what the STOP of its own node depends on.
 
 use super::Aws;
 use super::errors::call_error;
@@ -131,7 +131,6 @@ impl Aws {
     ) -> Result<Leased, CallError> {
         let leases = fact_name("leases", node);
         let mut expression = Expression::default();
-        expression.count(&["demand"])?;
         expression.set(&[&leases, id.as_str(), "until"], &lease.until)?;
         expression.set(&[&fact_name("leased", node)], &lease.at)?;
         let (by, until) =

@@ -249,6 +249,7 @@ impl Aws {
         pool: &PoolName,
         node: &NodeId,
         permit: Permit,
+        leased: Option<Instant>,
         claim: &Claim,
     ) -> Result<Claimed, CallError> {
         let act = format!("claim node {node}");
@@ -268,7 +269,16 @@ impl Aws {
             condition = format!("{condition} AND {}", unmoved("demand", demand));
             request = request
                 .expression_attribute_names("#demand", "demand")
-                .expression_attribute_values(":demand", number(demand));
+                .expression_attribute_values(":demand", number(demand))
+                .expression_attribute_names("#leased", fact_name("leased", node));
+            match leased {
+                None => condition.push_str(" AND attribute_not_exists(#leased)"),
+                Some(at) => {
+                    condition.push_str(" AND #leased = :leased");
+                    let at = attribute(&at).map_err(|error| malformed(&act, error))?;
+                    request = request.expression_attribute_values(":leased", at);
+                }
+            }
         }
         match request.condition_expression(condition).send().await {
             Ok(answer) => Ok(Claimed::Granted(record(answer.attributes.unwrap_or_default()))),

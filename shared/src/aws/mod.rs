@@ -101,7 +101,9 @@ impl Aws {
             Call::EndLease { pool, node, id, by, at } => Answer::Lease(self.end_lease(pool, node, id, by, *at).await),
             Call::ReadBeats { nodes } => Answer::Beats(self.read_beats(nodes).await),
             Call::SetHold { pool, node, hold } => Answer::Recorded(self.set_hold(pool, node, hold.as_ref()).await),
-            Call::Claim { pool, node, permit, claim } => Answer::Claim(self.claim(pool, node, *permit, claim).await),
+            Call::Claim { pool, node, permit, leased, claim } => {
+                Answer::Claim(self.claim(pool, node, *permit, *leased, claim).await)
+            }
             Call::RecordAnswer { pool, node, run, answer, fault } => {
                 Answer::Recorded(self.record_answer(pool, node, run, answer, fault.as_ref()).await)
             }

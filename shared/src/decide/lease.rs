@@ -1,7 +1,7 @@
 //! May this call have a lease, and on which node?
 
 use super::Look;
-use crate::domain::{Instant, LeaseId, NodeId, Phase, PoolRecord};
+use crate::domain::{Instant, Lease, LeaseId, NodeId, Phase, PoolRecord};
 use crate::policy::PoolRules;
 
 /// What becomes of a wish for a lease.
@@ -11,7 +11,7 @@ pub enum LeaseDecision {
     Renew(NodeId),
     /// It is given on this node.
     Give(NodeId),
-    /// It ran out, or its node is gone: the call may have lost its node and has to take a new lease.
+    /// It ran out, or its node is gone or was down since: the call may have lost its node and has to take a new lease.
     Ended,
     /// Somebody else holds a lease of this id.
     Foreign,
@@ -36,12 +36,16 @@ pub fn decide(
 ) -> LeaseDecision {
     let look_of = |node: &NodeId| looks.iter().find(|look| look.seen.id == *node);
     let is_up = |look: &Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+    // A node that was down since has lost the call, and may not be ready again.
+    let is_of_launch = |look: &Look, lease: &Lease| look.seen.launched_at.is_none_or(|at| at <= lease.at);
     if let Some((node, lease)) =
         holder(record, ask.id).and_then(|node| Some((node, record.nodes.get(node)?.leases.get(ask.id)?)))
     {
         return match look_of(node) {
             _ if lease.by != ask.by => LeaseDecision::Foreign,
-            Some(look) if lease.is_live(now) && is_up(look) => LeaseDecision::Renew(node.clone()),
+            Some(look) if lease.is_live(now) && is_up(look) && is_of_launch(look, lease) => {
+                LeaseDecision::Renew(node.clone())
+            }
             Some(_) | None => LeaseDecision::Ended,
         };
     }

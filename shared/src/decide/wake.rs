@@ -74,11 +74,8 @@ pub fn decide(
     if looks.iter().all(|look| look.phase() == Phase::Gone) {
         return nothing(Reason::NoNode, looks.first());
     }
-    // A node that will not become ready is no supply: whoever waits for it waits for nothing.
     let ready: Vec<&&Look> = looks.iter().filter(|look| look.phase() == Phase::Ready).collect();
-    let is_coming =
-        |look: &&&Look| look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_stuck(policy);
-    let coming: Vec<&&Look> = looks.iter().filter(is_coming).collect();
+    let coming: Vec<&&Look> = looks.iter().filter(|look| is_coming(look, policy)).collect();
     let up = |reason_of_none| match (ready.first(), coming.first()) {
         (Some(look), _) => nothing(Reason::AlreadyReady, Some(look)),
         (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
@@ -109,6 +106,25 @@ pub fn decide(
         (None, None) => nothing(Reason::CoolingDown, looks.first()),
     };
     up(waiting)
+}
+
+/// A node that will not become ready is no supply: whoever waits for it waits for nothing.
+fn is_coming(look: &Look, policy: &Policy) -> bool {
+    look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_stuck(policy)
+}
+
+/// Whether a START is for a wake. Where the wake has its node already, or none stands, it is for calls or a window, and says
+/// nothing of who woke last.
+pub fn is_for_wake(
+    looks: &[Look],
+    record: &PoolRecord,
+    target: Option<&NodeId>,
+    policy: &Policy,
+    now: Instant,
+) -> bool {
+    let all: Vec<&Look> = looks.iter().collect();
+    let is_met = looks.iter().any(|look| look.phase() == Phase::Ready || is_coming(look, policy));
+    target.is_some() || (!is_met && is_wanted(&all, record, None, policy, now))
 }
 
 /// How many nodes are wanted: by a wake, by calls in progress and waiting, or by a warm window; of a named node only itself.

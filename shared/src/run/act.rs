@@ -39,6 +39,8 @@ pub(super) struct Intent {
     to_type: Option<InstanceType>,
     /// The demand counter that must not have moved since the decision's look; for a first STOP.
     demand: Option<u64>,
+    /// When a lease of the node was last written.
+    leased: Option<Instant>,
     tries: u32,
     fault: Option<Fault>,
     /// What is recorded with an accepted STOP: the node did not become ready. The wakes in view stay unmet.
@@ -69,6 +71,7 @@ impl Intent {
             whom: Whom::of(&look.seen),
             to_type: None,
             demand: (act == Act::Stop).then_some(look.demand),
+            leased: look.record.leased,
             tries: earlier.map_or(1, |claim| claim.tries.saturating_add(1)),
             fault: look.record.fault.clone(),
             once_stopped: None,
@@ -78,6 +81,11 @@ impl Intent {
     /// The same, of a node that does not become ready: the wishes for it stand.
     pub(super) fn with_fault_once_stopped(self, fault: Fault) -> Self {
         Self { once_stopped: Some(fault), wake: None, source: None, ..self }
+    }
+
+    /// The same, and where `by_wake` is false nobody's wake is what caused it.
+    pub(super) fn caused_by_wake(self, by_wake: bool) -> Self {
+        Self { source: self.source.filter(|_| by_wake), ..self }
     }
 
     /// The same, as another instance type.
@@ -292,6 +300,7 @@ impl Acts {
             pool: intent.pool.clone(),
             node: intent.node.clone(),
             permit: Permit { claims, demand: intent.demand },
+            leased: intent.leased,
             claim: Claim {
                 kind: intent.kind(),
                 run: self.ctx.run.clone(),

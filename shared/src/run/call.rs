@@ -250,7 +250,8 @@ pub enum Call {
         /// What has to stand still.
         ground: LeaseGround,
     },
-    /// Renews a live lease of this caller, and moves the demand counter; the gate has no say in it.
+    /// Renews a live lease of this caller; the gate has no say in it. It moves no counter: every call of a pool renews each
+    /// minute, and no STOP of another node would ever get through.
     RenewLease {
         /// The pool.
         pool: PoolName,
@@ -406,6 +407,9 @@ pub enum Call {
         node: NodeId,
         /// The condition.
         permit: Permit,
+        /// When a lease of the node was last written, as the decision saw it: where the permit depends on the demand, it
+        /// must not have been since. A renewal keeps its own node, and no other.
+        leased: Option<Instant>,
         /// The claim.
         claim: Claim,
     },

@@ -393,7 +393,9 @@ impl IdleRun {
             let look = looks.iter().find(|look| look.seen.id == id);
             if let Some(look) = look.filter(|look| !claimed && self.is_asked(&look.seen.id)) {
                 self.tried.insert((id, kind.clone().or_else(|| look.seen.instance_type.clone())));
-                self.intents.push(Intent::new(look, Act::Start, decision.reason).with_type(kind));
+                let by_wake = wake::is_for_wake(looks, &record, target.as_ref(), &self.ctx.policy, self.ctx.now);
+                let intent = Intent::new(look, Act::Start, decision.reason).with_type(kind);
+                self.intents.push(intent.caused_by_wake(by_wake));
                 self.outcome.decided.push(decided(look, "start", decision.reason, None, &record));
             }
         }

@@ -94,7 +94,7 @@ pub(super) fn used(ctx: &Context, seen: &NodeSeen, record: &PoolRecord, read: &S
     let Signals { activity, logs, beats } = read;
     // A claim that cannot be read might be a STOP under way or a wake's START, a lease a call in progress, a hold a
     // person's word: nothing is concluded from the rest.
-    if ["claim", "leases", "hold"].iter().any(|kind| record.unread.contains(&fact_name(kind, &seen.id))) {
+    if ["claim", "leases", "leased", "hold"].iter().any(|kind| record.unread.contains(&fact_name(kind, &seen.id))) {
         return Err(Unread::Failed);
     }
     let (Ok(activity), Ok(logs), Ok(beats)) = (activity, logs, beats) else { return Err(Unread::Failed) };

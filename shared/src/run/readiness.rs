@@ -113,12 +113,12 @@ pub(super) fn of(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &Po
     }
 }
 
-/// The load balancer does not say which hosts are healthy: all of a pool where it counts as many as run; else those that
-/// were, as long as it counts as many as these.
+/// The load balancer does not say which hosts are healthy: all that it counts where it counts as many as run; else those
+/// that were, as long as it counts as many as these. Another one may be among those that it counts or not.
 fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Readiness {
-    let metric =
-        ctx.pools.get(&seen.pool).and_then(|pool| pool.healthy_hosts.as_ref()).map(|metric| metric.of(&seen.id));
-    let series = metric.and_then(|metric| read.hosts.as_ref()?.get(&metric)?.as_ref().ok());
+    let metric_of = |seen: &NodeSeen| Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id));
+    let metric = metric_of(seen);
+    let series = metric.as_ref().and_then(|metric| read.hosts.as_ref()?.get(metric)?.as_ref().ok());
     // The newest first. The minute that holds the launch may have counted another node.
     let mut points = series.map(|series| series.points.clone()).unwrap_or_default();
     points.sort_unstable_by_key(|(at, _)| std::cmp::Reverse(*at));
@@ -126,14 +126,18 @@ fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolReco
         return Readiness::Unknown;
     };
     let is_of_this_launch = |at: Instant| seen.launched_at.is_none_or(|launched| at >= launched);
-    let running = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
+    // Where each node has a target group of its own, each is counted alone.
+    let of_pool = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
+    let running = of_pool.filter(|peer| metric_of(peer) == metric);
     let known = |peer: &&NodeSeen| record.node(&peer.id).is_ready(peer.launched_at);
     let (all, before) = (running.clone().count(), running.filter(known).count());
     let counts =
         |healthy: f64, nodes: usize| nodes > 0 && healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
     let is_known = record.node(&seen.id).is_ready(seen.launched_at);
     if !is_of_this_launch(newest) || !(counts(healthy, all) || (is_known && counts(healthy, before))) {
-        return Readiness::NotReady;
+        let may_be_it =
+            is_of_this_launch(newest) && healthy > 0.0 && !record.node(&seen.id).was_ready(seen.launched_at);
+        return if may_be_it { Readiness::Unknown } else { Readiness::NotReady };
     }
     // A tick may look minutes late: a boot ended with the first of the minutes that count as many.
     let row = points.iter().take_while(|(at, healthy)| is_of_this_launch(*at) && counts(*healthy, all));
@@ -147,7 +151,9 @@ pub(super) fn note(ctx: &Context, look: &mut Look, pool: &PoolRecord, sharp: boo
     let known = look.record.ready.clone().filter(|ready| ready.launched_at == launched_at);
     match (look.readiness, known) {
         (Readiness::Ready(since), None) => {
-            let at = since.filter(|since| launched_at.is_none_or(|launched| *since >= launched)).unwrap_or(look.now);
+            // A clock that is behind the launch does not tell when.
+            let since = since.filter(|since| launched_at.is_none_or(|launched| *since >= launched));
+            let at = since.unwrap_or(look.now);
             let fact = ReadyFact { at: at.min(look.now), launched_at, lost_at: None };
             look.record.ready = Some(fact.clone());
             let learnt = learn(ctx, look, pool, fact.at, since.is_some() || sharp, outcome);

@@ -10,7 +10,7 @@ use super::look::{Facts, decided, without_use};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
 use super::readiness::{self, Asked, Read};
 use super::{Context, Outcome, Run, Step};
-use crate::decide::wake::{WakeAction, WakeDecision, decide, tried};
+use crate::decide::wake::{WakeAction, WakeDecision, decide, is_for_wake, tried};
 use crate::decide::{Look, Reason};
 use crate::domain::{
     BootTime, ClaimKind, Fault, FaultKind, InstanceType, Instant, LeaseId, NodeId, NodeSeen, NodeState, Phase,
@@ -230,7 +230,9 @@ impl WakeRun {
             line_at: wish.and_then(|wish| wish.line_at),
         };
         let cap = caller.and_then(|caller| Some(Cap { caller: caller.bucket.clone()?, each, all }));
-        let call = wish.and_then(|wish| wish.call.clone());
+        // A call that waits for a named node is served by no other.
+        let any = wish.filter(|wish| matches!(wish.target, Target::Pool(_)));
+        let call = any.and_then(|wish| wish.call.clone());
         self.questions.iter().map(move |(pool, node)| Call::RecordDemand {
             pool: pool.clone(),
             node: node.clone(),
@@ -249,7 +251,8 @@ impl WakeRun {
         let has_room = is_known || record.calls_waiting(now) < MOST_WAITING;
         Waiting {
             call: call.filter(|_| has_room).map(|id| (id.clone(), now + WAITING)),
-            over: over.map(|(id, _)| id.clone()).collect(),
+            // More may have waited, as many read at once that there is room; an expression has at most 4 KB.
+            over: over.map(|(id, _)| id.clone()).take(MOST_WAITING).collect(),
         }
     }
 
@@ -356,6 +359,11 @@ impl WakeRun {
         decide(looks, record, node, &self.ctx.policy, &self.rules(pool), self.ctx.now)
     }
 
+    fn is_for_wake(&self, looks: &[Look], pool: &PoolName, node: Option<&NodeId>) -> bool {
+        let record = self.records.get(pool).cloned().unwrap_or_default();
+        is_for_wake(looks, &record, node, &self.ctx.policy, self.ctx.now)
+    }
+
     /// A caller who sees a node become ready sees it to the second; what a status look sees is not written down.
     fn note_readiness(&mut self, pool: &PoolName) {
         let record = self.records.get(pool).cloned().unwrap_or_default();
@@ -404,7 +412,9 @@ impl WakeRun {
             let look = looks.iter().find(|look| look.seen.id == id);
             if let Some(look) = look.filter(|_| !intents.iter().any(|intent| intent.is_for(&id))) {
                 let tried = kind.clone().or_else(|| look.seen.instance_type.clone());
-                intents.push(Intent::new(look, Act::Start, decision.reason).with_type(kind));
+                let by_wake = self.is_for_wake(&looks, &pool, node.as_ref());
+                let intent = Intent::new(look, Act::Start, decision.reason).with_type(kind);
+                intents.push(intent.caused_by_wake(by_wake));
                 self.tried.insert((id, tried));
             }
         }

@@ -225,7 +225,7 @@ pub(crate) fn claim_of(kind: ClaimKind, by: &str) -> Claim {
 }
 
 pub(crate) fn claim_call(node: &NodeId, permit: Permit, claim: &Claim) -> Call {
-    Call::Claim { pool: voice(), node: node.clone(), permit, claim: claim.clone() }
+    Call::Claim { pool: voice(), node: node.clone(), permit, leased: None, claim: claim.clone() }
 }
 
 pub(crate) async fn claim(bench: &mut impl Bench, node: &NodeId, permit: Permit, claim: &Claim) -> Claimed {
