@@ -218,3 +218,13 @@ fn a_node_whose_clock_is_behind_teaches_no_boot_time() {
     ready_by_beat().tick(&mut world);
     assert_eq!(facts(&mut world, "i-a").boots, None);
 }
+
+#[test]
+fn a_prewarm_does_not_shorten_what_a_line_of_the_log_wants() {
+    let setup = four().with(|setup| setup.policy.prewarm = minutes(10));
+    let mut world = fleet("10:00", [node("i-a").running_since("08:00").ready_since("08:01")]);
+    setup.log_line(&mut world);
+    setup.prewarm_at(&mut world, "10:03");
+    setup.ticks(&mut world, "10:05", "10:45");
+    assert_eq!(stops(&world), ["10:35 i-a"]);
+}
