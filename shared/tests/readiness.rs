@@ -142,6 +142,7 @@ fn a_status_look_writes_no_readiness_down() {
 fn a_call_in_progress_keeps_a_node_that_is_not_ready_any_more() {
     let mut world = lost();
     leased(&mut world, "i-a", "call", "12:00");
+    facts(&mut world, "i-a").leases.values_mut().for_each(|lease| lease.at = at("09:52"));
     let setup = calls_per_node(4).with(|setup| setup.pool.rules.ready = ready_by_beat().pool.rules.ready);
     assert_eq!(held_on(&setup.put(&mut world, "call")), "i-a");
     assert_eq!(setup.put(&mut world, "new").answers[0].reason, Reason::AlreadyStarting);

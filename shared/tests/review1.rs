@@ -6,6 +6,7 @@ mod support_rules;
 use reveille::domain::{Hold, NodeState, Wake, WakeSource};
 use reveille::policy::MOST_WAITING;
 use reveille::run::{Call, LeaseAnswer, LeaseWish, Target};
+use reveille::world::World;
 use support::*;
 use support_rules::*;
 
@@ -157,6 +158,56 @@ fn one_write_clears_away_no_more_waits_than_an_expression_can_name() {
     assert_eq!(run.finish(&mut world).blind, None);
 }
 
+// Readiness that was lost.
+
+/// Ready at nine, and from half past nine on not any more.
+fn lost_for_long() -> World {
+    let mut world = fleet("09:30", [up("i-a"), node("i-b")]);
+    for clock in ["09:30", "09:35", "09:40", "09:45"] {
+        world.set_now(at(clock));
+        beats(&mut world, "i-a", unready(clock));
+        request(&mut world, "i-a", clock);
+        ready_by_beat().tick(&mut world);
+    }
+    world
+}
+
+#[test]
+fn a_node_that_is_not_ready_any_more_for_long_keeps_no_other_from_being_started() {
+    let mut world = lost_for_long();
+    ready_by_beat().prewarm(&mut world);
+    assert_eq!(starts(&world), ["09:45 i-b"]);
+}
+
+#[test]
+fn a_node_that_is_ready_again_is_supply_again() {
+    let mut world = lost_for_long();
+    world.set_now(at("09:46"));
+    beats(&mut world, "i-a", beat("09:46"));
+    ready_by_beat().prewarm(&mut world);
+    assert_eq!(starts(&world), [""; 0]);
+}
+
+#[test]
+fn a_spare_node_beside_calls_on_one_that_is_not_ready_any_more_is_not_started_in_turn() {
+    let mut setup = ready_by_beat();
+    setup.pool.rules.calls_per_node = Some(4);
+    setup.pool.rules.warm = warm(&[r#"{"from": "09:40", "to": "13:00"}"#]).pool.rules.warm;
+    let mut world = lost_for_long();
+    leased(&mut world, "i-a", "call", "13:00");
+    let mut now = at("09:50");
+    while now < at("12:30") {
+        world.set_now(now);
+        beats(&mut world, "i-a", unready(&clock(now)));
+        if state(&world, "i-b") == NodeState::Running {
+            beats(&mut world, "i-b", beat(&clock(now)));
+        }
+        setup.tick(&mut world);
+        now += minutes(5);
+    }
+    assert_eq!((starts(&world).len(), stops(&world)), (1, vec![]), "{:?}", world.effects);
+}
+
 // Learnt boots.
 
 #[test]
@@ -166,4 +217,14 @@ fn a_node_whose_clock_is_behind_teaches_no_boot_time() {
     beats(&mut world, "i-a", early);
     ready_by_beat().tick(&mut world);
     assert_eq!(facts(&mut world, "i-a").boots, None);
+}
+
+#[test]
+fn a_prewarm_does_not_shorten_what_a_line_of_the_log_wants() {
+    let setup = four().with(|setup| setup.policy.prewarm = minutes(10));
+    let mut world = fleet("10:00", [node("i-a").running_since("08:00").ready_since("08:01")]);
+    setup.log_line(&mut world);
+    setup.prewarm_at(&mut world, "10:03");
+    setup.ticks(&mut world, "10:05", "10:45");
+    assert_eq!(stops(&world), ["10:35 i-a"]);
 }

@@ -83,4 +83,13 @@ impl Look {
             && !self.record.was_ready(self.seen.launched_at)
             && self.seen.launched_at.is_some_and(|at| self.now - at >= policy.ready_within)
     }
+
+    /// Running, and no supply: it will not become ready by itself, or is not ready any more for as long. Calls may go on
+    /// on the latter.
+    pub fn is_of_no_use(&self, policy: &Policy) -> bool {
+        let lost = self.record.ready.as_ref().filter(|ready| ready.launched_at == self.seen.launched_at);
+        let is_lost = lost.and_then(|ready| ready.lost_at).is_some_and(|at| self.now - at >= policy.ready_within);
+        let is_known = self.seen.state == NodeState::Running && self.readiness == Readiness::NotReady;
+        self.is_stuck(policy) || (is_known && is_lost)
+    }
 }

@@ -99,9 +99,9 @@ pub fn decide(
         return WakeDecision { action, reason: Reason::OtherType, node: Some(node) };
     }
     let going_down = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look));
-    let waiting = match (going_down, looks.iter().find(|look| look.is_stuck(policy))) {
+    let waiting = match (going_down, looks.iter().find(|look| look.is_of_no_use(policy))) {
         (Some(look), _) => nothing(Reason::StoppingWillStart, Some(look)),
-        // It runs still, and is stopped and started once more.
+        // It runs still; where it never was ready it is stopped and started once more.
         (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
         (None, None) => nothing(Reason::CoolingDown, looks.first()),
     };
@@ -110,7 +110,7 @@ pub fn decide(
 
 /// A node that will not become ready is no supply: whoever waits for it waits for nothing.
 fn is_coming(look: &Look, policy: &Policy) -> bool {
-    look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_stuck(policy)
+    look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_of_no_use(policy)
 }
 
 /// Whether a START is for a wake. Where the wake has its node already, or none stands, it is for calls or a window, and says
@@ -140,7 +140,7 @@ pub fn nodes_wanted(
     if target.is_some() {
         return by_wake;
     }
-    let by_calls = nodes_for_calls(looks, record, rules, now);
+    let by_calls = nodes_for_calls(looks, record, policy, rules, now);
     // A person who stopped a node within the window meant it.
     let by_window = warm_wish(rules, record, policy, now).map_or(0, |wish| {
         let taken_back = looks.iter().filter(|look| is_taken_back(look, &wish, lead(record, policy))).count();
@@ -149,9 +149,15 @@ pub fn nodes_wanted(
     by_wake.max(by_calls).max(by_window)
 }
 
-/// How many nodes the calls in progress and waiting want.
-pub fn nodes_for_calls(looks: &[&Look], record: &PoolRecord, rules: &PoolRules, now: Instant) -> usize {
-    let up = |look: &&&Look| matches!(look.phase(), Phase::Ready | Phase::Starting);
+/// How many nodes the calls in progress and waiting want. Those on a node that is no supply have it, and want no other.
+pub fn nodes_for_calls(
+    looks: &[&Look],
+    record: &PoolRecord,
+    policy: &Policy,
+    rules: &PoolRules,
+    now: Instant,
+) -> usize {
+    let up = |look: &&&Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_of_no_use(policy);
     let in_progress: usize = looks.iter().filter(up).map(|look| look.record.calls(now)).sum();
     rules.nodes_for(in_progress + record.calls_waiting(now))
 }

@@ -49,8 +49,14 @@ impl PoolRecord {
 
     /// The newest wake that may mean this node.
     pub fn last_wake(&self, id: &NodeId) -> Option<&Wake> {
+        self.wakes(id).max_by_key(|wake| wake.at)
+    }
+
+    /// The newest wakes of each kind that may mean this node and are heeded.
+    pub fn wakes(&self, id: &NodeId) -> impl Iterator<Item = &Wake> {
+        let line = self.line_wake.as_ref().filter(|wake| !self.is_noise(wake.at));
         let named = self.nodes.get(id).and_then(|node| node.wake.as_ref());
-        [self.newest_wake(), named].into_iter().flatten().max_by_key(|wake| wake.at)
+        [self.wake.as_ref(), line, named].into_iter().flatten()
     }
 
     /// The gate, if it is closed at this instant.

@@ -271,8 +271,9 @@ impl IdleRun {
         // A closed gate lets no call in.
         let is_open = record.closed_gate(now).is_none();
         let all: Vec<&Look> = looks.iter().collect();
-        let by_calls = if is_open { wake::nodes_for_calls(&all, &record, &rules, now) } else { 0 };
-        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_stuck(policy);
+        let by_calls = if is_open { wake::nodes_for_calls(&all, &record, policy, &rules, now) } else { 0 };
+        let is_up =
+            |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_of_no_use(policy);
         let mut up: Vec<&mut Look> = looks.iter_mut().filter(is_up).collect();
         up.sort_by_key(|look| {
             let calls = std::cmp::Reverse(look.record.calls(now));

@@ -4,7 +4,7 @@ use super::Context;
 use super::call::{Activity, Fact, LogActivity, LogSource, MetricRef, Signal, fact_name};
 use super::outcome::Decided;
 use crate::decide::{Look, Readiness, Reason};
-use crate::domain::{Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, read_tags};
+use crate::domain::{Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Wake, WakeSource, read_tags};
 use crate::error::CallError;
 use crate::observation::{SignalKind, SignalReading, Unread, UseReading, beat_signals, read_use};
 use crate::run::Call;
@@ -20,7 +20,7 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
         record: record.node(&seen.id),
         demand: record.demand,
         wake: wake.map(|wake| wake.at),
-        wake_source: wake.map(|wake| wake.source),
+        wake_source: wake.map(|newest| source(ctx, newest, record.wakes(&seen.id))),
         used: Err(Unread::Failed),
         now: ctx.now,
         drained_since: record.closed_gate(ctx.now).filter(|gate| gate.drain).map(|gate| gate.since),
@@ -39,6 +39,13 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
         reserve: false,
         seen,
     }
+}
+
+/// A pre-warm takes nothing from what woke the node for longer a little earlier.
+fn source<'a>(ctx: &Context, newest: &Wake, wakes: impl Iterator<Item = &'a Wake>) -> WakeSource {
+    let ends = newest.at + ctx.policy.prewarm;
+    let mut longer = wakes.filter(|wake| wake.source != WakeSource::Prewarm && wake.at + ctx.policy.idle > ends);
+    longer.next().filter(|_| newest.source == WakeSource::Prewarm).map_or(newest.source, |wake| wake.source)
 }
 
 /// The call that reads every signal of the running nodes; none where no running node has a signal.
