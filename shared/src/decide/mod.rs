@@ -75,6 +75,19 @@ impl Look {
         self.tag_hold.keeps(self.now) || self.record.hold.as_ref().is_some_and(|hold| self.now < hold.until)
     }
 
+    /// Since when it has been ready no more, where it runs, was ready since its launch, and that is longer ago than a start
+    /// may take: whoever waits for it may wait for ever.
+    pub fn out_since(&self, policy: &Policy) -> Option<Instant> {
+        let ready = self.record.ready.as_ref().filter(|ready| ready.launched_at == self.seen.launched_at)?;
+        let running = self.seen.state == NodeState::Running;
+        ready.lost_at.filter(|lost| running && self.now - *lost >= policy.ready_within)
+    }
+
+    /// Whether a caller can count on it to become ready.
+    pub fn is_coming(&self, policy: &Policy) -> bool {
+        self.phase() == Phase::Starting && !self.is_stuck(policy) && self.out_since(policy).is_none()
+    }
+
     /// Running, known not to be ready, and never ready since its launch, for longer than a start may take: it will not
     /// become so by itself (field case 42).
     pub fn is_stuck(&self, policy: &Policy) -> bool {

@@ -75,9 +75,8 @@ pub fn decide(
     }
     // A node that will not become ready is no supply: whoever waits for it waits for nothing.
     let ready: Vec<&&Look> = looks.iter().filter(|look| look.phase() == Phase::Ready).collect();
-    let is_coming =
-        |look: &&&Look| look.phase() == Phase::Starting && !start_is_unresolved(look) && !look.is_stuck(policy);
-    let coming: Vec<&&Look> = looks.iter().filter(is_coming).collect();
+    let coming: Vec<&&Look> =
+        looks.iter().filter(|look| look.is_coming(policy) && !start_is_unresolved(look)).collect();
     let up = |reason_of_none| match (ready.first(), coming.first()) {
         (Some(look), _) => nothing(Reason::AlreadyReady, Some(look)),
         (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
@@ -101,9 +100,10 @@ pub fn decide(
         return WakeDecision { action, reason: Reason::OtherType, node: Some(node) };
     }
     let going_down = looks.iter().find(|look| look.phase() == Phase::Stopping || stop_may_be_in_flight(look));
-    let waiting = match (going_down, looks.iter().find(|look| look.is_stuck(policy))) {
+    let is_in_vain = |look: &&&Look| look.is_stuck(policy) || look.out_since(policy).is_some();
+    let waiting = match (going_down, looks.iter().find(is_in_vain)) {
         (Some(look), _) => nothing(Reason::StoppingWillStart, Some(look)),
-        // It runs still, and is stopped and started once more.
+        // It runs still: one that never was ready is stopped and started once more.
         (None, Some(look)) => nothing(Reason::AlreadyStarting, Some(look)),
         (None, None) => nothing(Reason::CoolingDown, looks.first()),
     };

@@ -249,6 +249,10 @@ impl IdleRun {
             let tries = never_ready_tries(look);
             self.alerts.push(About::node(&self.ctx, &look.seen).not_ready(look, tries, &self.ctx.policy));
         }
+        // Where its use is unknown too a person is told of that, and once is enough.
+        if let Some(lost_at) = look.out_since(&self.ctx.policy).filter(|_| look.used.is_ok()) {
+            self.alerts.push(About::node(&self.ctx, &look.seen).ready_no_more(look, lost_at, &self.ctx.policy));
+        }
         self.tell_of_hold(look);
         if let Some(fallen) = note_fallen_start(&self.ctx, look) {
             self.writes.push(fallen.write);
@@ -272,7 +276,7 @@ impl IdleRun {
         let is_open = record.closed_gate(now).is_none();
         let all: Vec<&Look> = looks.iter().collect();
         let by_calls = if is_open { wake::nodes_for_calls(&all, &record, &rules, now) } else { 0 };
-        let is_up = |look: &&mut Look| matches!(look.phase(), Phase::Ready | Phase::Starting) && !look.is_stuck(policy);
+        let is_up = |look: &&mut Look| look.phase() == Phase::Ready || look.is_coming(policy);
         let mut up: Vec<&mut Look> = looks.iter_mut().filter(is_up).collect();
         up.sort_by_key(|look| {
             let calls = std::cmp::Reverse(look.record.calls(now));
