@@ -75,12 +75,12 @@ impl Look {
         self.tag_hold.keeps(self.now) || self.record.hold.as_ref().is_some_and(|hold| self.now < hold.until)
     }
 
-    /// Since when it has been ready no more, where it runs, was ready since its launch, and that is longer ago than a start
-    /// may take: whoever waits for it may wait for ever.
+    /// Since when it has been ready no more, where it runs, is known not to be ready, was ready since its launch, and that
+    /// is longer ago than a start may take: whoever waits for it may wait for ever.
     pub fn out_since(&self, policy: &Policy) -> Option<Instant> {
         let ready = self.record.ready.as_ref().filter(|ready| ready.launched_at == self.seen.launched_at)?;
-        let running = self.seen.state == NodeState::Running;
-        ready.lost_at.filter(|lost| running && self.now - *lost >= policy.ready_within)
+        let is_known = self.seen.state == NodeState::Running && self.readiness == Readiness::NotReady;
+        ready.lost_at.filter(|lost| is_known && self.now - *lost >= policy.ready_within)
     }
 
     /// Whether a caller can count on it to become ready.
