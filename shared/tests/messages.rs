@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
 mod support;
+mod support_rules;
 
 use reveille::decide::budget::{BudgetPolicy, Enforce};
 use reveille::domain::{Gate, GateKeeper, Noise, Usd};
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use support::*;
+use support_rules::{beat, beats, ready_by_beat, unready};
 
 type Scene = (&'static str, fn() -> World);
 
@@ -64,6 +66,17 @@ fn never_ready() -> World {
     world.checks = minutes(6000);
     prewarm(&mut world);
     ticks(&mut world, "10:05", "10:15");
+    world
+}
+
+fn ready_no_more() -> World {
+    let mut world = fleet("10:00", [gpu_1().running_since("09:50").ready_since("09:52")]);
+    for clock in ["10:00", "10:05", "10:10"] {
+        world.set_now(at(clock));
+        let since = beat("09:52").since;
+        beats(&mut world, "i-0a1b2c3d", reveille::domain::Beat { since, ..unready(clock) });
+        ready_by_beat().tick(&mut world);
+    }
     world
 }
 
@@ -258,7 +271,7 @@ fn budget_unread() -> World {
     world
 }
 
-const SCENES: [Scene; 26] = [
+const SCENES: [Scene; 27] = [
     ("A node was up for too long in a day", long_day),
     ("Neither source of a day's uptime can be read", uptime_unread),
     ("Half of the budget is spent", half),
@@ -273,6 +286,7 @@ const SCENES: [Scene; 26] = [
     ("A START that is not allowed", not_allowed),
     ("A code nobody has classed", unknown_code),
     ("A node that does not become ready", never_ready),
+    ("A node that is not ready any more", ready_no_more),
     ("Stop protection", protected),
     ("A one-time spot node", spot),
     ("Signals unknown, for longer, and known again", blind_and_seeing_again),

@@ -277,13 +277,13 @@ fn a_node_that_is_ready_before_the_second_reading_is_kept() {
 }
 
 #[test]
-fn a_node_that_was_ready_once_is_not_stuck_but_judged_by_its_use() {
+fn a_node_that_was_ready_once_is_not_stuck_but_judged_by_its_use_and_told() {
     let mut broken = broken(Callers::Lines);
     broken.cured_at = Some(at("10:01"));
     broken.until("10:06");
     broken.cured_at = None;
     broken.until("11:00");
-    assert_eq!((stops(&broken.world), broken.not_ready_told()), (vec![], vec![]));
+    assert_eq!((stops(&broken.world), broken.not_ready_told()), (vec![], vec!["10:20".to_owned()]));
 }
 
 #[test]

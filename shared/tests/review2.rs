@@ -6,6 +6,7 @@ mod support_rules;
 use chrono::{DateTime, Utc};
 use reveille::domain::{Beat, Lease, PoolName};
 use reveille::run::LeaseAnswer;
+use reveille::world::World;
 use support::*;
 use support_rules::*;
 
@@ -66,4 +67,36 @@ fn a_node_whose_agent_never_beats_is_kept_and_told_so() {
     let (late, blind) = (told("not_ready"), told("blind"));
     assert!(late.contains("it is kept") && !late.contains("stopped and"), "{late}");
     assert!(blind.contains("reveille-beat"), "{blind}");
+}
+
+/// Ready at 09:52; its engine is gone since 10:00, and callers ask each minute.
+fn gone_engine(nodes: Vec<Node>) -> World {
+    let mut world = fleet("10:00", nodes);
+    let mut now = at("10:00");
+    while now <= at("10:30") {
+        world.set_now(now);
+        let minute = now.format("%H:%M").to_string();
+        beats(&mut world, "i-a", Beat { since: Some(at("09:50")), ..unready(&minute) });
+        if now.timestamp() % 300 == 0 {
+            ready_by_beat().tick(&mut world);
+        }
+        ready_by_beat().prewarm(&mut world);
+        now += minutes(1);
+    }
+    world
+}
+
+#[test]
+fn another_node_is_started_where_one_has_lost_its_readiness_for_long() {
+    let world = gone_engine(vec![node("i-a").running_since("09:50").ready_since("09:52"), node("i-b")]);
+    assert_eq!(starts(&world).first().map(String::as_str), Some("10:10 i-b"));
+}
+
+#[test]
+fn a_readiness_that_is_lost_for_long_is_told_once() {
+    let mut world = gone_engine(vec![node("i-a").running_since("09:50").ready_since("09:52")]);
+    let told: Vec<_> = world.published.iter().filter(|alert| alert.kind.as_str() == "not_ready").collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].body.contains("was ready") && !told[0].body.contains("started once more"), "{}", told[0].body);
+    assert_eq!(ready_by_beat().status(&mut world).reason, reveille::decide::Reason::AlreadyStarting);
 }

@@ -75,6 +75,14 @@ impl Look {
         self.tag_hold.keeps(self.now) || self.record.hold.as_ref().is_some_and(|hold| self.now < hold.until)
     }
 
+    /// Since when it has been ready no more, where it runs, is known not to be ready, was ready since its launch, and that
+    /// is longer ago than a start may take: whoever waits for it may wait for ever.
+    pub fn out_since(&self, policy: &Policy) -> Option<Instant> {
+        let ready = self.record.ready.as_ref().filter(|ready| ready.launched_at == self.seen.launched_at)?;
+        let is_known = self.seen.state == NodeState::Running && self.readiness == Readiness::NotReady;
+        ready.lost_at.filter(|lost| is_known && self.now - *lost >= policy.ready_within)
+    }
+
     /// Running, known not to be ready, and never ready since its launch, for longer than a start may take: it will not
     /// become so by itself (field case 42).
     pub fn is_stuck(&self, policy: &Policy) -> bool {
@@ -87,9 +95,6 @@ impl Look {
     /// Running, and no supply: it will not become ready by itself, or is not ready any more for as long. Calls may go on
     /// on the latter.
     pub fn is_of_no_use(&self, policy: &Policy) -> bool {
-        let lost = self.record.ready.as_ref().filter(|ready| ready.launched_at == self.seen.launched_at);
-        let is_lost = lost.and_then(|ready| ready.lost_at).is_some_and(|at| self.now - at >= policy.ready_within);
-        let is_known = self.seen.state == NodeState::Running && self.readiness == Readiness::NotReady;
-        self.is_stuck(policy) || (is_known && is_lost)
+        self.is_stuck(policy) || self.out_since(policy).is_some()
     }
 }

@@ -63,7 +63,7 @@ reasons! {
     AlreadyReady, "already_ready", Wake, "nothing",
         "As many nodes are ready or on their way as are wanted, and one is ready.";
     AlreadyStarting, "already_starting", Wake, "nothing",
-        "As many nodes as are wanted are on their way up, or a START is claimed for them.";
+        "As many nodes as are wanted are on their way up, or a START is claimed for them. One that was ready and has not been for as long as a start may take does not count, and where there is no other it is waited for.";
     StartUnresolved, "start_unresolved", Wake, "start",
         "A START shows no effect and its effect is overdue: it is repeated on the same node, never on the next candidate.";
     StopUnresolved, "stop_unresolved", Wake, "start",

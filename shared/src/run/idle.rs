@@ -249,6 +249,10 @@ impl IdleRun {
             let tries = never_ready_tries(look);
             self.alerts.push(About::node(&self.ctx, &look.seen).not_ready(look, tries, &self.ctx.policy));
         }
+        // Where its use is unknown too a person is told of that, and once is enough.
+        if let Some(lost_at) = look.out_since(&self.ctx.policy).filter(|_| look.used.is_ok()) {
+            self.alerts.push(About::node(&self.ctx, &look.seen).ready_no_more(look, lost_at, &self.ctx.policy));
+        }
         self.tell_of_hold(look);
         if let Some(fallen) = note_fallen_start(&self.ctx, look) {
             self.writes.push(fallen.write);

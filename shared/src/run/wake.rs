@@ -509,7 +509,7 @@ impl WakeRun {
         let rules = self.rules(pool);
         let meant = || looks.iter().filter(|look| node.is_none_or(|id| *id == look.seen.id));
         let ready = || meant().filter(|look| look.phase() == Phase::Ready);
-        let coming = || meant().find(|look| look.phase() == Phase::Starting && !look.is_stuck(&self.ctx.policy));
+        let coming = || meant().find(|look| look.phase() == Phase::Starting && !look.is_of_no_use(&self.ctx.policy));
         let look = looks.iter().find(|look| Some(&look.seen.id) == decision.node.as_ref());
         let start_fault = |look: &Look| look.record.fault.clone().filter(|fault| fault.kind == FaultKind::Start);
         let is_refused = |fault: Fault| fault.class != ErrorClass::Conflict;

@@ -138,20 +138,7 @@ impl About<'_> {
     /// A node that runs and does not become ready. `tries`: so often it was stopped for that before, in a row.
     pub(in crate::run) fn not_ready(&self, look: &Look, tries: u32, policy: &Policy) -> Alert {
         let launched_at = look.seen.launched_at;
-        let (what, todo) = match self.ctx.pools.get(&look.seen.pool).map(|pool| pool.rules.ready) {
-            Some(ReadySource::Beat(_)) => (
-                "its beat does not say that it is ready, or does not come",
-                "look at `systemctl status reveille-beat`, at the readiness endpoint and at the GPU (nvidia-smi) on the node",
-            ),
-            Some(ReadySource::HealthyHosts) => (
-                "the load balancer does not count it as healthy",
-                "look at the target group's health check and at the node's engines",
-            ),
-            Some(ReadySource::Checks) | None => (
-                "its EC2 status checks have not passed, or could not be read",
-                "look at the node's status checks and system log",
-            ),
-        };
+        let (what, todo) = self.why_not_ready(look);
         let done = match (look.readiness, tries) {
             _ if look.used.is_err() => {
                 "callers are told \"starting\"; whether it is used is unknown, and unknown never stops a node: it is kept until that is known"
@@ -180,6 +167,39 @@ impl About<'_> {
             done,
             todo: todo.to_owned(),
         })
+    }
+
+    /// A node that was ready and has not been for as long as a start may take.
+    pub(in crate::run) fn ready_no_more(&self, look: &Look, lost_at: Instant, policy: &Policy) -> Alert {
+        let (what, todo) = self.why_not_ready(look);
+        self.alert(Text {
+            kind: AlertKind::NotReady,
+            occasion: format!("lost#{lost_at}"),
+            subject: "node is not ready any more",
+            what: format!("the node was ready, and has not been for {} min: {what}", policy.ready_within.num_minutes()),
+            since: Some(lost_at),
+            cost: Cost::Running,
+            done: "callers are told \"starting\", and other nodes of the pool are started for them; it is stopped when it is idle"
+                .to_owned(),
+            todo: format!("{todo}; stop it by hand to have it started afresh"),
+        })
+    }
+
+    fn why_not_ready(&self, look: &Look) -> (&'static str, &'static str) {
+        match self.ctx.pools.get(&look.seen.pool).map(|pool| pool.rules.ready) {
+            Some(ReadySource::Beat(_)) => (
+                "its beat does not say that it is ready, or does not come",
+                "look at `systemctl status reveille-beat`, at the readiness endpoint and at the GPU (nvidia-smi) on the node",
+            ),
+            Some(ReadySource::HealthyHosts) => (
+                "the load balancer does not count it as healthy",
+                "look at the target group's health check and at the node's engines",
+            ),
+            Some(ReadySource::Checks) | None => (
+                "its EC2 status checks have not passed, or could not be read",
+                "look at the node's status checks and system log",
+            ),
+        }
     }
 
     /// A tag that holds a running node and that cannot be followed; none where it can.
