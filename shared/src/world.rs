@@ -65,6 +65,7 @@ pub fn call_name(call: &Call) -> &'static str {
         Call::GiveLease { .. } => "give_lease",
         Call::RenewLease { .. } => "renew_lease",
         Call::EndLease { .. } => "end_lease",
+        Call::StopWaiting { .. } => "stop_waiting",
         Call::ReadBeats { .. } => "beats",
         Call::SetHold { .. } => "hold",
     }
@@ -103,6 +104,7 @@ fn about(call: &Call) -> Option<&NodeId> {
         | Call::NoteBudget { .. }
         | Call::SetGate { .. }
         | Call::ReadBeats { .. }
+        | Call::StopWaiting { .. }
         | Call::NoteLaunches { .. } => None,
     }
 }
@@ -386,6 +388,10 @@ impl World {
             }
             Call::RenewLease { pool, node, id, lease } => Answer::Lease(Ok(self.renew_lease(pool, node, id, lease))),
             Call::EndLease { pool, node, id, by, at } => Answer::Lease(Ok(self.end_lease(pool, node, id, by, *at))),
+            Call::StopWaiting { pool, id } => {
+                self.ledger.get_mut(pool).map(|record| record.waiting.remove(id));
+                Answer::Recorded(Ok(()))
+            }
             Call::ReadBeats { nodes } => {
                 let of = |id: &NodeId| Some((id.clone(), self.beats.get(id)?.clone()));
                 Answer::Beats(Ok(nodes.iter().filter_map(of).collect()))
@@ -838,6 +844,7 @@ fn failed(call: &Call, error: CallError) -> Answer {
         | Call::CreateNotices { .. }
         | Call::NoteBudget { .. }
         | Call::SetHold { .. }
+        | Call::StopWaiting { .. }
         | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
         Call::GiveLease { .. } | Call::RenewLease { .. } | Call::EndLease { .. } => Answer::Lease(Err(error)),
         Call::ReadBeats { .. } => Answer::Beats(Err(error)),

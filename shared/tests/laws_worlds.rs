@@ -59,6 +59,7 @@ fn make(world: &mut World, call: &Call) -> (Answer, Result<(), String>) {
         | Call::GiveLease { .. }
         | Call::RenewLease { .. }
         | Call::EndLease { .. }
+        | Call::StopWaiting { .. }
         | Call::ReadBeats { .. }
         | Call::SetHold { .. }
         | Call::ReadActivity { .. }

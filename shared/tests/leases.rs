@@ -640,3 +640,16 @@ fn a_call_that_ended_in_order_is_use_up_to_its_end() {
     four().ticks(&mut world, "10:20", "11:00");
     assert_eq!(stops(&world), ["10:50 i-a"]);
 }
+
+#[test]
+fn a_call_that_hangs_up_while_it_waits_wants_no_node_any_more() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    calls_per_node(4).put(&mut world, "call");
+    assert!(world.record(&voice()).waiting.contains_key(&lease_id("call")));
+    let outcome = calls_per_node(4).lease(&mut world, end("call"));
+    assert_eq!(outcome.lease, Some(LeaseAnswer::Over));
+    assert!(world.record(&voice()).waiting.is_empty());
+    let before = world.calls.len();
+    assert_eq!(calls_per_node(4).lease(&mut world, end("call")).lease, Some(LeaseAnswer::Over), "twice is once");
+    assert_eq!(world.calls[before..], ["read_ledger"]);
+}

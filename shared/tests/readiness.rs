@@ -244,22 +244,37 @@ fn a_tick_learns_a_boot_from_the_beat_that_says_since_when() {
 }
 
 #[test]
-fn a_caller_learns_a_boot_by_checks_from_what_he_sees() {
+fn a_caller_who_may_have_come_long_after_learns_no_boot_by_checks() {
     let mut world = fleet("10:00", [node("i-a")]);
     prewarm(&mut world);
-    assert_eq!(cold_starts(&prewarm_at(&mut world, "10:00:55")), [0; 0]);
-    assert_eq!(cold_starts(&prewarm_at(&mut world, "10:01:05")), [65]);
-    assert_eq!(cold_starts(&prewarm_at(&mut world, "10:01:10")), [0; 0], "once a launch");
-    assert_eq!(boots(&mut world, "i-a"), [65]);
+    assert_eq!(
+        cold_starts(&prewarm_at(&mut world, "10:01:05")),
+        [0; 0],
+        "a wake does not say when the one before it was"
+    );
+    assert_eq!(boots(&mut world, "i-a"), [0; 0]);
+    let mut world = fleet("10:00", [node("i-a")]);
+    prewarm(&mut world);
+    world.set_now(at("10:04:50"));
+    let outcome = calls_per_node(4).put(&mut world, "call");
+    assert_eq!((cold_starts(&outcome), boots(&mut world, "i-a")), (vec![], vec![]), "the call came minutes later");
 }
 
 #[test]
-fn a_call_that_takes_its_lease_learns_a_boot_by_checks() {
-    let mut world = fleet("10:00", [node("i-a")]);
-    calls_per_node(4).put(&mut world, "call");
-    world.set_now(at("10:01:05"));
-    let outcome = calls_per_node(4).put(&mut world, "call");
-    assert_eq!((cold_starts(&outcome), boots(&mut world, "i-a")), (vec![65], vec![65]));
+fn a_call_that_was_told_to_wait_a_moment_ago_learns_a_boot_by_checks() {
+    let asked = |clocks: &[&str]| {
+        let mut world = fleet("10:00", [node("i-a")]);
+        let mut learnt = Vec::new();
+        for clock in clocks {
+            world.set_now(at(clock));
+            learnt.extend(cold_starts(&calls_per_node(4).put(&mut world, "call")));
+        }
+        (learnt, boots(&mut world, "i-a"))
+    };
+    assert_eq!(asked(&["10:00", "10:00:55", "10:01:05"]), (vec![65], vec![65]));
+    assert_eq!(asked(&["10:00", "10:00:55", "10:01:25"]), (vec![85], vec![85]), "half a minute at most");
+    assert_eq!(asked(&["10:00", "10:00:55", "10:01:26"]), (vec![], vec![]));
+    assert_eq!(asked(&["10:00", "10:01:05"]), (vec![], vec![]), "it last asked more than half a minute ago");
 }
 
 #[test]
@@ -284,8 +299,10 @@ fn a_status_look_learns_no_boot() {
 fn only_the_newest_eight_boots_are_remembered() {
     let mut world = fleet("10:00", [node("i-a")]);
     booted_in(&mut world, "i-a", &[1, 2, 3, 4, 5, 6, 7, 8]);
-    prewarm(&mut world);
-    prewarm_at(&mut world, "10:01:05");
+    for clock in ["10:00", "10:00:55", "10:01:05"] {
+        world.set_now(at(clock));
+        calls_per_node(4).put(&mut world, "call");
+    }
     assert_eq!(boots(&mut world, "i-a"), [2, 3, 4, 5, 6, 7, 8, 65]);
 }
 

@@ -9,7 +9,7 @@ use reveille_tests::client::{ask, bearer};
 use reveille_tests::front::{FrontSpec, UrlAuth, serve};
 use reveille_tests::runtime_api::LocalServer;
 use reveille_tests::stage::{Stage, http_answer, root};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -50,7 +50,7 @@ async fn answer(
     };
     // Who wakes spends: the log says who it was, by a name that is no secret.
     tracing::info!(caller = %caller.class, rate_key = caller.rate_key(), asks = ask.word(), "asked");
-    let of_run = caller.of_run();
+    let (of_run, now) = (caller.of_run(), context.now);
     let outcome = match ask {
         Ask::Wake(target) => {
             let line_at = Some(context.now);
@@ -65,13 +65,12 @@ async fn answer(
         Ask::Status(target) => drive(controller, context, Cause::Status(target), started).await,
         Ask::Lease { id, target, lasts, renews } => {
             let wish = LeaseWish { id, target, lasts, renews, caller: of_run };
-            let now = context.now;
             let outcome = controller.aws.drive(&mut LeaseRun::new(context, wish)).await;
             log(controller, now, &outcome, started);
             outcome
         }
     };
-    http::answer(&outcome)
+    http::answer(&outcome, now)
 }
 
 async fn drive(controller: &Controller, context: Context, cause: Cause, started: Instant) -> Outcome {

@@ -4,7 +4,7 @@ use aws_lambda_events::http::StatusCode;
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use reveille::config::Config;
 use reveille::decide::Reason;
 use reveille::domain::{LeaseId, PoolName};
@@ -181,11 +181,13 @@ pub(crate) fn with_header(mut answer: Value, name: &str, value: &str) -> Value {
 }
 
 /// The answer to a run's caller.
-pub(crate) fn answer(outcome: &Outcome) -> Value {
+pub(crate) fn answer(outcome: &Outcome, now: DateTime<Utc>) -> Value {
     if outcome.not_found.is_some() {
         return problem(404, "node", "no node of a configured pool has this Name tag or id");
     }
     if outcome.too_many {
+        // The count begins anew with the minute.
+        let left = 60 - now.timestamp().rem_euclid(60);
         return with_header(
             problem(429, "rate", "too many wakes in this minute; the wish is not recorded"),
             "retry-after",

@@ -158,6 +158,16 @@ impl Aws {
         self.leased(pool, format!("end a lease of node {node}"), expression).await
     }
 
+    /// Written only where it waits, so that no item is made for it.
+    pub(super) async fn stop_waiting(&self, pool: &PoolName, id: &LeaseId) -> Result<(), CallError> {
+        let name = waiting_name(id.as_str());
+        let mut expression = Expression::default();
+        expression.remove(&[&name]);
+        let path = expression.path(&[&name]);
+        expression.only_if(format!("attribute_exists({path})"));
+        self.write(pool, "end a wait", expression).await.map(|_| ())
+    }
+
     async fn leased(&self, pool: &PoolName, act: String, expression: Expression) -> Result<Leased, CallError> {
         Ok(match self.write(pool, &act, expression).await? {
             Written::Done(item) => Leased::Done(item),

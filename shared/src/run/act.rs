@@ -636,6 +636,7 @@ fn effect_of_write(call: Call) -> Option<Effect> {
         | Call::GiveLease { .. }
         | Call::RenewLease { .. }
         | Call::EndLease { .. }
+        | Call::StopWaiting { .. }
         | Call::ReadBeats { .. }
         | Call::SetHold { .. }
         | Call::ReadActivity { .. }

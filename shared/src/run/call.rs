@@ -275,6 +275,13 @@ pub enum Call {
         /// When.
         at: Instant,
     },
+    /// A call that waits has hung up.
+    StopWaiting {
+        /// The pool.
+        pool: PoolName,
+        /// The call.
+        id: LeaseId,
+    },
     /// The newest beats of these nodes; a node without one, or with one that cannot be read, is not in the answer.
     ReadBeats {
         /// Which.

@@ -10,8 +10,12 @@ use crate::decide::lease::{LeaseAsk, LeaseDecision, decide, holder};
 use crate::decide::{Look, Reason};
 use crate::domain::{Instant, Lease, LeaseId, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, WakeSource};
 use crate::error::{CallError, ErrorClass, TookEffect};
+use crate::policy::WAITING;
 use chrono::{SubsecRound as _, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Whoever is told to wait is told to ask again after 5 or 10 seconds; who does has seen what changed in between.
+const BETWEEN_ASKS: TimeDelta = TimeDelta::seconds(30);
 
 /// What it was decided on may change under it so often; a caller waits.
 const MOST_ROUNDS: usize = 8;
@@ -60,6 +64,8 @@ pub struct LeaseRun {
     ready: Read,
     node: Option<NodeId>,
     rounds: usize,
+    /// It was told to wait a moment ago.
+    has_just_asked: bool,
     outcome: Outcome,
 }
 
@@ -75,6 +81,7 @@ impl LeaseRun {
             ready: Read::default(),
             node: None,
             rounds: 0,
+            has_just_asked: false,
             outcome: Outcome::default(),
         }
     }
@@ -175,13 +182,22 @@ impl LeaseRun {
         };
         // Ids are the callers' own: another one may have the same in another pool.
         let found = self.records.iter().filter_map(held).max_by_key(|(is_own, ..)| *is_own);
-        let Some((is_own, pool, node)) = found else { return self.answered(LeaseAnswer::Over) };
+        let Some((is_own, pool, node)) = found else { return self.wait_no_more() };
         if !is_own {
             return self.answered(LeaseAnswer::Foreign);
         }
         let (id, by, at) = (self.wish.id.clone(), self.wish.caller.class.clone(), self.now());
         self.stage = Stage::Written { pool: pool.clone(), node: node.clone() };
         Step::Calls(vec![Call::EndLease { pool, node, id, by, at }])
+    }
+
+    /// It had no lease yet, but may wait for one: no node is started for a call that has hung up.
+    fn wait_no_more(&mut self) -> Step {
+        let waits = self.records.iter().find(|(_, record)| record.waiting.contains_key(&self.wish.id));
+        self.outcome.lease = Some(LeaseAnswer::Over);
+        let Some((pool, _)) = waits else { return self.done() };
+        self.stage = Stage::Note;
+        Step::Calls(vec![Call::StopWaiting { pool: pool.clone(), id: self.wish.id.clone() }])
     }
 
     /// Whole seconds, as leases are kept in.
@@ -208,6 +224,8 @@ impl LeaseRun {
         if self.rounds > MOST_ROUNDS {
             return self.blind(contended(&self.wish.id));
         }
+        let asked = record.waiting.get(&self.wish.id).map(|until| *until - WAITING);
+        self.has_just_asked |= asked.is_some_and(|at| self.ctx.now - at <= BETWEEN_ASKS);
         let rules = self.ctx.pools.get(&pool).map(|pool| pool.rules.clone()).unwrap_or_default();
         let looks = self.looks(&pool, &record);
         let ask = LeaseAsk {
@@ -307,14 +325,14 @@ impl LeaseRun {
         self.wish.lasts.is_some() && known == Some(&self.lease())
     }
 
-    /// A caller who takes a lease sees a node become ready to the second.
+    /// A call that has just been told to wait sees a node become ready to within seconds; any other may come long after.
     fn note_readiness(&mut self, pool: &PoolName) -> Step {
         let record = self.records.get(pool).cloned().unwrap_or_default();
         let mut facts = Vec::new();
         for seen in self.nodes.iter().filter(|seen| seen.pool == *pool) {
             let mut look = without_use(&self.ctx, seen.clone(), &record);
             look.readiness = readiness::of(&self.ctx, seen, &self.nodes, &record, &self.ready);
-            let noted = readiness::note(&self.ctx, &mut look, &record, true, &mut self.outcome);
+            let noted = readiness::note(&self.ctx, &mut look, &record, self.has_just_asked, &mut self.outcome);
             facts.extend(noted.into_iter().map(|fact| (seen.id.clone(), fact)));
         }
         if facts.is_empty() {

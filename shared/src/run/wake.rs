@@ -364,13 +364,14 @@ impl WakeRun {
         is_for_wake(looks, &record, node, &self.ctx.policy, self.ctx.now)
     }
 
-    /// A caller who sees a node become ready sees it to the second; what a status look sees is not written down.
+    /// When a node became ready a caller's first sight does not tell: it may come long after. What a status look sees is not
+    /// written down.
     fn note_readiness(&mut self, pool: &PoolName) {
         let record = self.records.get(pool).cloned().unwrap_or_default();
         for seen in self.nodes.iter().filter(|seen| seen.pool == *pool) {
             let mut look = without_use(&self.ctx, seen.clone(), &record);
             look.readiness = readiness::of(&self.ctx, seen, &self.nodes, &record, &self.ready);
-            for fact in readiness::note(&self.ctx, &mut look, &record, true, &mut self.outcome) {
+            for fact in readiness::note(&self.ctx, &mut look, &record, false, &mut self.outcome) {
                 self.facts.entry(pool.clone()).or_default().push((seen.id.clone(), fact));
             }
         }

@@ -101,6 +101,7 @@ hold_in_both_worlds! {
         a_call_that_asks_again_as_its_wait_is_over_waits,
         a_call_that_is_refused_does_not_wait,
         a_wait_that_cannot_be_read_is_listed_and_hides_nothing,
+        a_call_that_hangs_up_waits_no_more_and_changes_nothing_else,
     }
     leases {
         the_first_lease_of_a_node_moves_demand,

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, demand, demanded, id, lease_id, minutes, morning, record, recorded, seconds, voice, wake};
 use chrono::TimeDelta;
 use reveille::domain::{Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord, Rate, Wake, WakeSource};
-use reveille::run::{Call, Cap, Demanded, Waiting, take_demand, take_gate_set};
+use reveille::run::{Call, Cap, Demanded, Waiting, take_demand, take_gate_set, take_recorded};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -272,4 +272,20 @@ pub(crate) async fn a_wait_that_cannot_be_read_is_listed_and_hides_nothing(bench
     };
     let item = recorded(bench.answer(&named).await);
     assert_eq!(item.node(&gpu()), NodeRecord { wake: Some(wake(morning())), ..NodeRecord::default() });
+}
+
+pub(crate) async fn a_call_that_hangs_up_waits_no_more_and_changes_nothing_else(bench: &mut impl Bench) {
+    let call = lease_id("call-1");
+    let end = Call::StopWaiting { pool: voice(), id: call.clone() };
+    take_recorded(Some(bench.answer(&end).await)).expect("no item is no wait");
+    assert_eq!(record(bench).await, PoolRecord::default(), "and none is made");
+    let waiting = Waiting { call: Some((call.clone(), morning() + minutes(3))), over: Vec::new() };
+    let wake = wake(morning());
+    bench.answer(&Call::RecordDemand { pool: voice(), node: None, wake, cap: None, waiting }).await;
+    let mut expected = record(bench).await;
+    assert!(expected.waiting.contains_key(&call));
+    take_recorded(Some(bench.answer(&end).await)).expect("the end of a wait");
+    take_recorded(Some(bench.answer(&end).await)).expect("twice is once");
+    expected.waiting.remove(&call);
+    assert_eq!(record(bench).await, expected);
 }
