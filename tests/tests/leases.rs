@@ -202,6 +202,24 @@ async fn what_is_wrong_with_a_lease_is_a_problem_document_and_changes_nothing() 
     }
 }
 
+#[tokio::test]
+async fn a_caller_who_wakes_too_often_is_told_when_the_minute_ends_and_nothing_is_recorded() {
+    let scene = Scene::new(&leased(), 1).await;
+    let capped = scene.stage.function_with("wake", &[("REVEILLE_CALLER_WAKES_PER_MINUTE", "2")]).unwrap();
+    let url = serve(Arc::new(capped), FrontSpec::default()).await.unwrap();
+    let token = bearer();
+    let wake = async || ask(&url, "POST", "/wake", &[("authorization", token.as_str())], "").await;
+    assert_eq!((wake().await.status.as_u16(), wake().await.status.as_u16()), (202, 202));
+    let third = wake().await;
+    assert_eq!((third.status.as_u16(), &third.body["field"]), (429, &json!("rate")), "{}", third.body);
+    let wait: i64 = third.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    let status = ask(&url, "GET", "/status", &[("authorization", token.as_str())], "").await;
+    assert_eq!(status.status, 202, "who only asks is not counted");
+    scene.stage.pass(TimeDelta::seconds(wait)).await;
+    assert!(wake().await.status.is_success(), "a new minute");
+}
+
 /// A configuration that knows another caller by another name.
 fn other_hash() -> String {
     // printf %s another-token | sha256sum

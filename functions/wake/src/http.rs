@@ -191,7 +191,7 @@ pub(crate) fn answer(outcome: &Outcome, now: DateTime<Utc>) -> Value {
         return with_header(
             problem(429, "rate", "too many wakes in this minute; the wish is not recorded"),
             "retry-after",
-            "60",
+            &left.to_string(),
         );
     }
     match outcome.lease.as_ref().filter(|_| outcome.blind.is_none()) {
