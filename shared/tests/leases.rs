@@ -150,6 +150,7 @@ fn a_write_that_is_repeated_on_the_way_is_one_lease() {
     let repeated = run.peek().cloned().expect("the write");
     world.answer(&repeated);
     assert_eq!(held_on(&run.finish(&mut world)), "i-a");
+    assert_eq!(count(&world, "renew_lease"), 0, "what stands is not written again");
     assert_eq!((live(&mut world, "i-a").len(), live(&mut world, "i-b").len()), (1, 0));
 }
 
@@ -160,7 +161,9 @@ fn a_renewal_does_not_ask_whether_the_node_is_ready_just_now() {
     let ready = facts(&mut world, "i-a").ready.as_mut().expect("readiness");
     ready.lost_at = Some(at("10:00:30"));
     world.set_now(at("10:01"));
+    let before = count(&world, "readiness");
     assert_eq!(held_on(&four().put(&mut world, "call")), "i-a");
+    assert_eq!(count(&world, "readiness"), before);
 }
 
 // Ended.
@@ -259,6 +262,7 @@ fn a_call_that_finds_no_ready_node_starts_one_and_waits() {
     assert_eq!((wake.source, wake.path.as_deref(), wake.caller.as_deref()), {
         (WakeSource::Call, Some("/leases"), Some("token:app"))
     });
+    assert_eq!((wake.at, wake.line_at), (at("10:00"), Some(at("10:00"))));
     assert_eq!(waiting(&mut world), [lease_id("call")]);
 }
 
@@ -427,6 +431,16 @@ fn a_reserve_is_stopped_when_the_calls_that_want_it_are_over() {
     ids("call", 1, 4).iter().for_each(|id| leased(&mut world, "i-a", id, "11:30"));
     three_quarters().ticks(&mut world, "10:05", "12:10");
     assert_eq!(stops(&world), ["11:35 i-b", "12:00 i-a"]);
+}
+
+#[test]
+fn a_closed_gate_lets_no_call_in_and_needs_no_reserve() {
+    let mut world = fleet("10:00", [up("i-a"), node("i-b")]);
+    ids("call", 1, 4).iter().for_each(|id| leased(&mut world, "i-a", id, "12:30"));
+    three_quarters().ticks(&mut world, "10:05", "10:30");
+    close_gate(&mut world, "10:31", false);
+    three_quarters().ticks(&mut world, "10:35", "12:25");
+    assert_eq!((starts(&world), stops(&world)), (vec!["10:05 i-b".to_owned()], vec!["10:40 i-b".to_owned()]));
 }
 
 #[test]
