@@ -1,8 +1,8 @@
 //! Has this node been up for too long today?
 
 use super::Reason;
-use crate::domain::Instant;
-use chrono::{DateTime, Days, LocalResult, NaiveDate, NaiveTime, TimeDelta, TimeZone};
+use crate::domain::{Instant, local};
+use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
 use chrono_tz::Tz;
 
 /// A day of the operator's zone. It has 23, 24 or 25 hours, or others where a zone was moved.
@@ -36,13 +36,8 @@ impl LocalDay {
 
 /// Midnight; where it happens twice the first; where the clock is put forward over it the first instant after the gap.
 fn first_instant(zone: Tz, date: NaiveDate) -> Instant {
-    // No zone ever left out more than a day (Samoa, 30 December 2011); quarters of an hour meet every gap there is.
-    let quarters = (0..=4 * 24).map(|quarter| date.and_time(NaiveTime::MIN) + TimeDelta::minutes(15 * quarter));
-    let found = quarters.map(|local| zone.from_local_datetime(&local)).find_map(|local| match local {
-        LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at),
-        LocalResult::None => None,
-    });
-    found.map_or_else(|| date.and_time(NaiveTime::MIN).and_utc(), |at: DateTime<Tz>| at.to_utc())
+    let midnight = date.and_time(NaiveTime::MIN);
+    local::first(zone, midnight).unwrap_or_else(|| midnight.and_utc())
 }
 
 /// What is done.

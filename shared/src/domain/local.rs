@@ -6,7 +6,7 @@ use chrono_tz::{GapInfo, Tz};
 
 /// The instant of this local time. Where it happens twice the first; where the clock is put forward over it the first
 /// instant after the gap. Never earlier for a later local time. None only outside the calendar.
-pub(super) fn first(zone: Tz, local: NaiveDateTime) -> Option<Instant> {
+pub(crate) fn first(zone: Tz, local: NaiveDateTime) -> Option<Instant> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at.to_utc()),
         LocalResult::None => gap_end(zone, local),

@@ -7,7 +7,7 @@ mod ids;
 mod launch;
 mod lease;
 mod ledger;
-mod local;
+pub(crate) mod local;
 mod usd;
 mod window;
 
