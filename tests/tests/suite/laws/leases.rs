@@ -6,8 +6,8 @@ use reveille::domain::{
     Claim, ClaimKind, Gate, GateKeeper, Instant, Lease, LeaseId, NodeId, NodeRecord, PoolRecord, Wake, WakeSource,
 };
 use reveille::run::{
-    Call, Claimed, Demanded, LeaseGround, Leased, Permit, Waiting, fact_name, take_demand, take_gate_set, take_lease,
-    take_ledger,
+    Call, Claimed, Demanded, LeaseGround, Leased, Permit, Waiting, fact_name, take_claim, take_demand, take_gate_set,
+    take_lease, take_ledger,
 };
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -348,11 +348,11 @@ pub(crate) async fn a_live_lease_is_renewed_by_its_caller(bench: &mut impl Bench
     given(bench, "call-2", &lease(0, 60), &next(4, &[])).await;
     let Leased::Done(item) = renew(bench, "call-1", &lease(59, 119)).await else { panic!("it is live") };
     let both = [("call-1", lease(0, 119)), ("call-2", lease(0, 60))];
-    assert_eq!(item, pool_with(3, node_with(&both, at(59))), "it began when it was given");
+    assert_eq!(item, pool_with(2, node_with(&both, at(59))), "it began when it was given, and no demand is new");
     assert_eq!(record(bench).await, item);
     let Leased::Done(item) = renew(bench, "call-1", &lease(61, 90)).await else { panic!("it is live") };
     let shorter = [("call-1", lease(0, 90)), ("call-2", lease(0, 60))];
-    assert_eq!(item, pool_with(4, node_with(&shorter, at(61))), "by the newest word, also where that is shorter");
+    assert_eq!(item, pool_with(2, node_with(&shorter, at(61))), "by the newest word, also where that is shorter");
 }
 
 pub(crate) async fn a_lease_that_is_not_the_callers_or_not_live_is_not_renewed(bench: &mut impl Bench) {
@@ -381,7 +381,7 @@ pub(crate) async fn a_renewal_is_held_to_the_instant_of_the_call(bench: &mut imp
     is_moved(bench, "in the second after its end", &Call::RenewLease { pool, node, id, lease: late }).await;
     let last = with_fraction(lease(59, 120), 999);
     let Leased::Done(item) = renew(bench, "call-1", &last).await else { panic!("it is live") };
-    assert_eq!(item, pool_with(2, node_with(&[("call-1", lease(0, 120))], last.at)), "in its last second");
+    assert_eq!(item, pool_with(1, node_with(&[("call-1", lease(0, 120))], last.at)), "in its last second");
 }
 
 pub(crate) async fn a_lease_is_over_within_the_second_of_its_end_for_those_that_follow(bench: &mut impl Bench) {
@@ -397,35 +397,47 @@ pub(crate) async fn a_closed_gate_cuts_no_call_in_progress(bench: &mut impl Benc
     given(bench, "call-1", &lease(0, 60), &first(4)).await;
     set_gate(bench, Some(gate(GateKeeper::Person, None))).await;
     let Leased::Done(item) = renew(bench, "call-1", &lease(10, 70)).await else { panic!("the gate has no say") };
-    assert_eq!((item.demand, item.node(&gpu()).leases), (2, leases(&[("call-1", lease(0, 70))])));
+    assert_eq!((item.demand, item.node(&gpu()).leases), (1, leases(&[("call-1", lease(0, 70))])));
     let item = done(bench, &end_call("call-1", APP, at(20))).await;
     assert_eq!(item.node(&gpu()), node_with(&[], at(20)));
 }
 
 pub(crate) async fn a_claim_keeps_no_lease_from_being_renewed(bench: &mut impl Bench) {
-    given(bench, "call-1", &lease(0, 60), &first(4)).await;
+    let item = given(bench, "call-1", &lease(0, 60), &first(4)).await;
     let stop: Claim = claim_of(ClaimKind::Stop, "run-1");
-    claim(bench, &gpu(), Permit { claims: 0, demand: Some(1) }, &stop).await;
+    let look = Permit { claims: 0, demand: Some(1) };
+    assert!(matches!(claim_as_leased(bench, look, &stop, item.node(&gpu()).leased).await, Claimed::Granted(_)));
     let Leased::Done(item) = renew(bench, "call-1", &lease(10, 70)).await else { panic!("it is live") };
     let node = NodeRecord { claim: Some(stop), ..node_with(&[("call-1", lease(0, 70))], at(10)) };
-    assert_eq!(item, PoolRecord { claims: 1, ..pool_with(2, node) });
+    assert_eq!(item, PoolRecord { claims: 1, ..pool_with(1, node) });
 }
 
+/// A STOP is claimed on the node's stamp too: a renewal moves that, and no demand.
 pub(crate) async fn a_lease_loses_a_stop_its_claim(bench: &mut impl Bench) {
-    given(bench, "call-1", &lease(0, 60), &first(4)).await;
-    let mut look = Permit { claims: 0, demand: Some(record(bench).await.demand) };
+    let mut seen = given(bench, "call-1", &lease(0, 60), &first(4)).await;
     let stop = claim_of(ClaimKind::Stop, "run-1");
+    let look = |seen: &PoolRecord| (Permit { claims: 0, demand: Some(seen.demand) }, seen.node(&gpu()).leased);
+    let (permit, leased) = look(&seen);
     renew(bench, "call-1", &lease(10, 70)).await;
-    let lost = claim(bench, &gpu(), look, &stop).await;
-    assert_eq!(lost, Claimed::Lost(record(bench).await), "a renewal");
-    look.demand = Some(record(bench).await.demand);
+    let lost = claim_as_leased(bench, permit, &stop, leased).await;
+    seen = record(bench).await;
+    assert_eq!(lost, Claimed::Lost(seen.clone()), "a renewal");
+    let (permit, leased) = look(&seen);
     given(bench, "call-2", &lease(11, 71), &next(4, &[])).await;
-    let lost = claim(bench, &gpu(), look, &stop).await;
-    assert_eq!(lost, Claimed::Lost(record(bench).await), "a new lease");
-    look.demand = Some(record(bench).await.demand);
-    done(bench, &end_call("call-2", APP, at(12))).await;
-    let granted = claim(bench, &gpu(), look, &stop).await;
-    assert_eq!(granted, Claimed::Granted(record(bench).await), "one more end is no demand");
+    let lost = claim_as_leased(bench, permit, &stop, leased).await;
+    seen = record(bench).await;
+    assert_eq!(lost, Claimed::Lost(seen.clone()), "a new lease");
+    let (permit, leased) = look(&seen);
+    let on_another = claim(bench, &other_gpu(), permit, &claim_of(ClaimKind::Stop, "run-2")).await;
+    assert!(matches!(on_another, Claimed::Granted(_)), "the node beside it has no lease");
+    let granted = claim_as_leased(bench, Permit { claims: 1, ..permit }, &stop, leased).await;
+    assert_eq!(granted, Claimed::Granted(record(bench).await), "nothing has moved");
+}
+
+/// The claim of a STOP that saw this stamp.
+async fn claim_as_leased(bench: &mut impl Bench, permit: Permit, claim: &Claim, leased: Option<Instant>) -> Claimed {
+    let (pool, node, claim) = (voice(), gpu(), claim.clone());
+    take_claim(Some(bench.answer(&Call::Claim { pool, node, permit, claim, leased }).await)).expect("claim")
 }
 
 // -- ended
