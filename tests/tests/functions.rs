@@ -294,6 +294,7 @@ async fn case_03_a_start_that_falls_back_is_told_once_and_waited_out() {
         next_tick(&stage).await;
         let (status, answer, _) = stage.prewarm(&Value::Null).await;
         assert_eq!((status, answer["fault"].as_str()), (503, Some("Client.InternalError")), "{answer}");
+        assert_eq!(answer["state"], "fault", "{answer}");
     }
     assert_eq!(starts(&stage).await, 1, "no storm of starts while requests keep coming");
     let told = stage.aws.published().await;
@@ -322,6 +323,7 @@ async fn case_05_no_capacity_for_one_node_holds_up_no_other() {
         .await;
     let (_, refused, _) = stage.prewarm(&json!({"pool": "voice"})).await;
     assert_eq!(refused["fault"], "InsufficientInstanceCapacity");
+    assert_eq!(refused["state"], "no_capacity", "{refused}");
     assert_eq!(stage.prewarm(&json!({"pool": "small"})).await.0, 202);
     next_tick(&stage).await;
     assert_eq!(stage.state(&small).await.unwrap(), "running");
