@@ -1,13 +1,12 @@
 //! One lease: given on a ready node with room, renewed, or ended. A call that finds no room wakes one more node.
 
 use super::call::{Answer, Call, LeaseGround, Leased, take_lease, take_ledger, take_nodes, take_recorded};
-use super::look::without_use;
 use super::outcome::{Effect, EffectKind, LeaseAnswer};
 use super::readiness::{self, Asked, Read};
 use super::wake::{Caller, Target, WakeRun, WakeWish};
 use super::{Context, Outcome, Run, Step};
+use crate::decide::Reason;
 use crate::decide::lease::{LeaseAsk, LeaseDecision, decide, holder};
-use crate::decide::{Look, Reason};
 use crate::domain::{Instant, Lease, LeaseId, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, WakeSource};
 use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::policy::WAITING;
@@ -205,16 +204,6 @@ impl LeaseRun {
         self.ctx.now.trunc_subsecs(0)
     }
 
-    fn looks(&self, pool: &PoolName, record: &PoolRecord) -> Vec<Look> {
-        let look = |seen: &NodeSeen| {
-            let mut look = without_use(&self.ctx, seen.clone(), record);
-            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, record, &self.ready);
-            readiness::note(&self.ctx, &mut look, record, false, &mut Outcome::default());
-            look
-        };
-        self.nodes.iter().filter(|seen| seen.pool == *pool).map(look).collect()
-    }
-
     fn decide(&mut self) -> Step {
         let Some((pool, record)) = self.records.iter().next().map(|(pool, record)| (pool.clone(), record.clone()))
         else {
@@ -227,7 +216,7 @@ impl LeaseRun {
         let asked = record.waiting.get(&self.wish.id).map(|until| *until - WAITING);
         self.has_just_asked |= asked.is_some_and(|at| self.ctx.now - at <= BETWEEN_ASKS);
         let rules = self.ctx.pools.get(&pool).map(|pool| pool.rules.clone()).unwrap_or_default();
-        let looks = self.looks(&pool, &record);
+        let looks = readiness::looks(&self.ctx, &self.nodes, &pool, &record, &self.ready);
         let ask = LeaseAsk {
             id: &self.wish.id,
             by: &self.wish.caller.class,
@@ -328,13 +317,8 @@ impl LeaseRun {
     /// A call that has just been told to wait sees a node become ready to within seconds; any other may come long after.
     fn note_readiness(&mut self, pool: &PoolName) -> Step {
         let record = self.records.get(pool).cloned().unwrap_or_default();
-        let mut facts = Vec::new();
-        for seen in self.nodes.iter().filter(|seen| seen.pool == *pool) {
-            let mut look = without_use(&self.ctx, seen.clone(), &record);
-            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, &record, &self.ready);
-            let noted = readiness::note(&self.ctx, &mut look, &record, self.has_just_asked, &mut self.outcome);
-            facts.extend(noted.into_iter().map(|fact| (seen.id.clone(), fact)));
-        }
+        let (nodes, sharp, outcome) = (&self.nodes, self.has_just_asked, &mut self.outcome);
+        let facts = readiness::facts(&self.ctx, nodes, pool, &record, &self.ready, sharp, outcome);
         if facts.is_empty() {
             return self.done();
         }

@@ -1,6 +1,8 @@
 //! Whether nodes are ready, by what their pools are configured to believe, and what a first readiness teaches.
 
 use super::call::{Activity, Answer, Call, Fact, MetricRef, take_activity, take_beats, take_readiness};
+use super::evidence::settle_fault;
+use super::look::without_use;
 use super::outcome::{ColdStart, Effect, EffectKind};
 use super::{Context, Outcome};
 use crate::decide::{Look, Readiness};
@@ -142,6 +144,41 @@ fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolReco
     // A tick may look minutes late: a boot ended with the first of the minutes that count as many.
     let row = points.iter().take_while(|(at, healthy)| is_of_this_launch(*at) && counts(*healthy, all));
     Readiness::Ready(Some(row.last().map_or(newest, |(at, _)| *at)))
+}
+
+/// The looks of a pool for who answers a caller: what was just read counts. What such a look finds out is told and written
+/// down elsewhere.
+pub(super) fn looks(ctx: &Context, nodes: &[NodeSeen], pool: &PoolName, record: &PoolRecord, read: &Read) -> Vec<Look> {
+    let look = |seen: &NodeSeen| {
+        let mut look = fresh_look(ctx, seen, nodes, record, read);
+        note(ctx, &mut look, record, false, &mut Outcome::default());
+        settle_fault(&mut look);
+        look
+    };
+    nodes.iter().filter(|seen| seen.pool == *pool).map(look).collect()
+}
+
+/// What was just read of a pool's nodes and is to be written down; `sharp` as for [`note`].
+pub(super) fn facts(
+    ctx: &Context,
+    nodes: &[NodeSeen],
+    pool: &PoolName,
+    record: &PoolRecord,
+    read: &Read,
+    sharp: bool,
+    outcome: &mut Outcome,
+) -> Vec<(NodeId, Fact)> {
+    let mut facts = Vec::new();
+    for seen in nodes.iter().filter(|seen| seen.pool == *pool) {
+        let mut look = fresh_look(ctx, seen, nodes, record, read);
+        let noted = note(ctx, &mut look, record, sharp, outcome);
+        facts.extend(noted.into_iter().map(|fact| (seen.id.clone(), fact)));
+    }
+    facts
+}
+
+fn fresh_look(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Look {
+    Look { readiness: of(ctx, seen, peers, record, read), ..without_use(ctx, seen.clone(), record) }
 }
 
 /// Takes what was read into the look: a new readiness, a lost one, one that has come back. Gives the facts that changed.

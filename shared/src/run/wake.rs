@@ -4,9 +4,9 @@
 use super::act::{Act, Acts, Intent};
 use super::alert::{About, Alert, Whom};
 use super::call::{Answer, Call, Cap, Demanded, Waiting, take_demand, take_ledger, take_nodes};
-use super::evidence::{note_fallen_start, settle_fault};
+use super::evidence::note_fallen_start;
 use super::launches::{self, Launches, Sight};
-use super::look::{Facts, decided, without_use};
+use super::look::{Facts, decided};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
 use super::readiness::{self, Asked, Read};
 use super::{Context, Outcome, Run, Step};
@@ -336,17 +336,7 @@ impl WakeRun {
     fn looks(&self, pool: &PoolName) -> Vec<Look> {
         let none = PoolRecord::default();
         let record = self.records.get(pool).unwrap_or(&none);
-        let of_pool = self.nodes.iter().filter(|node| node.pool == *pool);
-        let look = |seen: &NodeSeen| {
-            let mut look = without_use(&self.ctx, seen.clone(), record);
-            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, record, &self.ready);
-            // What a look that writes nothing finds out is not told twice.
-            readiness::note(&self.ctx, &mut look, record, false, &mut Outcome::default());
-            // The next tick writes it down.
-            settle_fault(&mut look);
-            look
-        };
-        of_pool.map(look).collect()
+        readiness::looks(&self.ctx, &self.nodes, pool, record, &self.ready)
     }
 
     fn rules(&self, pool: &PoolName) -> PoolRules {
@@ -368,12 +358,10 @@ impl WakeRun {
     /// written down.
     fn note_readiness(&mut self, pool: &PoolName) {
         let record = self.records.get(pool).cloned().unwrap_or_default();
-        for seen in self.nodes.iter().filter(|seen| seen.pool == *pool) {
-            let mut look = without_use(&self.ctx, seen.clone(), &record);
-            look.readiness = readiness::of(&self.ctx, seen, &self.nodes, &record, &self.ready);
-            for fact in readiness::note(&self.ctx, &mut look, &record, false, &mut self.outcome) {
-                self.facts.entry(pool.clone()).or_default().push((seen.id.clone(), fact));
-            }
+        let (nodes, outcome) = (&self.nodes, &mut self.outcome);
+        let facts = readiness::facts(&self.ctx, nodes, pool, &record, &self.ready, false, outcome);
+        if !facts.is_empty() {
+            self.facts.entry(pool.clone()).or_default().extend(facts);
         }
     }
 
