@@ -489,3 +489,13 @@ fn beats_that_cannot_be_read_keep_the_node() {
     let outcome = beats_alone().tick(&mut world);
     assert_eq!((reason(&outcome, "i-a"), stops(&world)), (Reason::SignalsUnknown, vec![]));
 }
+
+#[test]
+fn beats_that_cannot_be_read_hold_up_no_node_whose_use_they_do_not_show() {
+    let mut world = fleet("10:00", [unused()]);
+    for clock in ["10:00", "10:05"] {
+        fail(&mut world, "beats", "RequestLimitExceeded");
+        ready_by_beat().tick_at(&mut world, clock);
+    }
+    assert_eq!(world.node(&id("i-a")).map(|seen| seen.state), Some(NodeState::Stopping));
+}

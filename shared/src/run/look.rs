@@ -104,8 +104,15 @@ pub(super) fn used(ctx: &Context, seen: &NodeSeen, record: &PoolRecord, read: &S
     if ["claim", "leases", "leased", "hold"].iter().any(|kind| record.unread.contains(&fact_name(kind, &seen.id))) {
         return Err(Unread::Failed);
     }
-    let (Ok(activity), Ok(logs), Ok(beats)) = (activity, logs, beats) else { return Err(Unread::Failed) };
+    let (Ok(activity), Ok(logs)) = (activity, logs) else { return Err(Unread::Failed) };
     let Some(pool) = ctx.pools.get(&seen.pool) else { return Err(Unread::NoSignals) };
+    // Beats that cannot be read hold up only the nodes whose use they show.
+    let none = BTreeMap::new();
+    let beats = match beats {
+        Ok(beats) => beats,
+        Err(_) if pool.rules.beat => return Err(Unread::Failed),
+        Err(_) => &none,
+    };
     let of_metrics = pool.signals.iter().map(|signal| reading(signal, seen, activity));
     let of_logs = pool.logs.iter().map(|log| log_reading(log, seen, activity, logs));
     let of_beat = pool.rules.beat.then(|| beat_signals(beats.get(&seen.id), seen, ctx.now)).into_iter().flatten();
