@@ -88,22 +88,13 @@ impl CallError {
 /// the field cases named beside each.
 pub fn class_of(code: &str) -> ErrorClass {
     match code {
-        // Field cases 05, 06; "host" and "reservation" forms are what tools list beside it.
-        "InsufficientInstanceCapacity"
-        | "InsufficientHostCapacity"
-        | "InsufficientCapacity"
-        | "ReservationCapacityExceeded"
-        | "Server.InsufficientInstanceCapacity" => ErrorClass::Capacity,
-        // Field case 07.
-        "VcpuLimitExceeded"
-        | "InstanceLimitExceeded"
-        | "MaxSpotInstanceCountExceeded"
-        | "VolumeLimitExceeded"
-        | "Client.VolumeLimitExceeded" => ErrorClass::Quota,
+        "ReservationCapacityExceeded" => ErrorClass::Capacity,
+        "MaxSpotInstanceCountExceeded" => ErrorClass::Quota,
         // Field cases 01, 02: "not now".
         "IncorrectInstanceState" | "IncorrectState" => ErrorClass::Conflict,
         // Field case 08.
         "RequestLimitExceeded"
+        | "BandwidthLimitExceeded"
         | "Throttling"
         | "ThrottlingException"
         | "ThrottledException"
@@ -114,6 +105,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "InternalFailure"
         | "InternalServerError"
         | "InternalServiceError"
+        | "ServerInternal"
         | "Server.InternalError"
         | "ServiceUnavailable"
         | "Unavailable"
@@ -132,6 +124,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         "OperationNotPermitted"
         | "UnsupportedOperation"
         | "IncorrectSpotRequestState"
+        | "IncorrectSpotInstanceRequestState"
         | "UnauthorizedOperation"
         | "AccessDenied"
         | "AccessDeniedException"
@@ -140,7 +133,14 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "Unsupported"
         | "InvalidInstanceAttributeValue"
         | "OptInRequired"
+        | "PendingVerification"
+        | "Blocked"
         | "Client.InternalError" => ErrorClass::Permanent,
+        // Field cases 05, 06: of an instance, a host, a reservation, a volume, an address. EC2 sends them as 500, and one that
+        // was taken for a server error would leave open whether the node was started.
+        code if code.contains("Insufficient") && code.contains("Capacity") => ErrorClass::Capacity,
+        // Field case 07: of vCPUs, instances, volumes, addresses.
+        code if code.ends_with("LimitExceeded") => ErrorClass::Quota,
         _ => ErrorClass::Unknown,
     }
 }
@@ -171,6 +171,37 @@ mod tests {
     fn a_code_nobody_has_classed_is_unknown_and_told() {
         assert_eq!(class_of("SomethingNew"), ErrorClass::Unknown);
         assert!(ErrorClass::Unknown.tells_at_once());
+    }
+
+    /// EC2's own list of server errors, and what else a START or STOP may be refused with.
+    #[test]
+    fn case_06_case_07_a_refusal_of_a_known_kind_is_classed_and_is_no_effect() {
+        let rows = [
+            ("InsufficientInstanceCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientHostCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientReservedInstanceCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientVolumeCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientAddressCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientCapacityOnHost", 400, ErrorClass::Capacity),
+            ("Server.InsufficientInstanceCapacity", 500, ErrorClass::Capacity),
+            ("VcpuLimitExceeded", 400, ErrorClass::Quota),
+            ("InstanceLimitExceeded", 400, ErrorClass::Quota),
+            ("AddressLimitExceeded", 400, ErrorClass::Quota),
+            ("ResourceLimitExceeded", 400, ErrorClass::Quota),
+            ("Client.VolumeLimitExceeded", 400, ErrorClass::Quota),
+            ("MaxSpotInstanceCountExceeded", 400, ErrorClass::Quota),
+            ("RequestLimitExceeded", 503, ErrorClass::Transient),
+            ("BandwidthLimitExceeded", 503, ErrorClass::Transient),
+            ("PendingVerification", 400, ErrorClass::Permanent),
+            ("Blocked", 403, ErrorClass::Permanent),
+            ("IncorrectSpotInstanceRequestState", 400, ErrorClass::Permanent),
+        ];
+        for (code, status, class) in rows {
+            assert_eq!((class_of(code), effect_of(code, Some(status))), (class, TookEffect::No), "{code}");
+        }
+        assert_eq!(effect_of("ServerInternal", Some(500)), TookEffect::Maybe);
+        assert_eq!(class_of("ServerInternal"), ErrorClass::Transient);
     }
 
     #[test]
