@@ -158,6 +158,25 @@ fn case_16d_partial_data_without_a_request_prove_nothing() {
     assert_eq!((stops(&world), told(&world)), (vec![], vec!["blind"]));
 }
 
+#[test]
+fn case_16_points_are_read_in_any_order_and_what_is_no_count_proves_nothing() {
+    let points = |rows: &[(&str, f64)]| rows.iter().map(|(clock, value)| (at(clock), *value)).collect::<Vec<_>>();
+    let rows = [
+        ("newest first, the use in the middle", points(&[("10:04", 0.0), ("09:50", 1.0), ("09:20", 0.0)]), vec![]),
+        ("a fraction of a request", points(&[("09:50", 0.25)]), vec![]),
+        ("without bounds", points(&[("09:50", f64::INFINITY)]), vec![]),
+        ("of the minutes to come", points(&[("10:09", 1.0)]), vec![]),
+        ("no number", points(&[("09:50", f64::NAN)]), vec!["blind"]),
+        ("less than nothing", points(&[("09:50", -3.0)]), vec!["blind"]),
+        ("less than nothing, and a request", points(&[("09:20", -3.0), ("09:50", 1.0)]), vec![]),
+    ];
+    for (name, points, expected) in rows {
+        let mut world = fleet("10:00", [unused()]);
+        ticks_with_series(&mut world, |series| series.as_mut().expect("points").points.clone_from(&points));
+        assert_eq!((stops(&world), told(&world)), (vec![], expected), "{name}");
+    }
+}
+
 // 17: one request in a long window.
 
 #[test]
@@ -195,4 +214,19 @@ fn case_18_points_from_before_the_start_are_no_idle_time() {
         tick(past_ten(&mut world, minute));
     }
     assert_eq!(stops(&world), [""; 0]);
+}
+
+// 19: a metric under a dimension that nothing is written to.
+
+#[test]
+fn case_19_a_metric_that_never_has_a_point_is_never_silence_and_is_told() {
+    // The balancer's name is wrong in the signal and in its proof of life: valid answers, and empty for ever.
+    let mut world = fleet("10:00", [unused().without_proof_of_life()]);
+    let outcomes = ticks(&mut world, "10:00", "34:00");
+    assert_eq!(stops(&world), [""; 0]);
+    let reasons: Vec<_> = outcomes.iter().map(|outcome| reason(outcome, "i-a")).collect();
+    assert!(reasons.iter().all(|reason| *reason == Reason::SignalsUnknown), "{reasons:?}");
+    // After three ticks, an hour, four hours and a day.
+    assert_eq!(told(&world), ["blind"; 4]);
+    assert!(world.published[0].body.contains("dimensions"), "{}", world.published[0].body);
 }
