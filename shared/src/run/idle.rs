@@ -20,11 +20,14 @@ use crate::domain::{
     AlertKey, Blind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase,
     PoolName, PoolRecord,
 };
-use crate::error::CallError;
+use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::observation::{Unread, is_overdue};
 use crate::policy::{BETWEEN_READINGS, DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What wakes and claims depend on.
+const COUNTERS: [&str; 2] = ["demand", "claims"];
 
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
@@ -123,6 +126,7 @@ impl IdleRun {
         match (nodes, records) {
             (Ok(nodes), Ok(records)) => {
                 self.records = records;
+                self.tell_of_lost_counters();
                 self.ask_signals(nodes)
             }
             // An error is never a state (field case 08): nothing is done, and it is told if it lasts.
@@ -452,6 +456,25 @@ impl IdleRun {
         let into_the_hour = TimeDelta::minutes(i64::from(self.ctx.now.minute()));
         if into_the_hour < self.ctx.policy.tick {
             self.tell_pools(error);
+        }
+    }
+
+    /// A counter that is no number refuses every wake, or every claim: nothing of the pool is started or stopped (field case
+    /// 23).
+    fn tell_of_lost_counters(&mut self) {
+        // The second look knows it from the first.
+        for (pool, record) in self.records.iter().filter(|_| self.only.is_none()) {
+            for counter in COUNTERS.into_iter().filter(|counter| record.unread.iter().any(|name| name == counter)) {
+                let error = CallError {
+                    act: format!("read the counter `{counter}` of pool {pool}"),
+                    code: "Unreadable".to_owned(),
+                    message: format!("the ledger's item pool#{pool} has no number there"),
+                    class: ErrorClass::Permanent,
+                    effect: TookEffect::No,
+                };
+                let done = format!("nothing of the pool is started or stopped until a person removes `{counter}`");
+                self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).cannot_do(&error, &done));
+            }
         }
     }
 
