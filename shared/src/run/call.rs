@@ -552,6 +552,39 @@ pub enum Answer {
     Beats(Result<BTreeMap<NodeId, Beat>, CallError>),
 }
 
+impl Answer {
+    /// The pools' items in it.
+    pub(super) fn records_mut(&mut self) -> Vec<&mut PoolRecord> {
+        match self {
+            Self::Ledger(Ok(records)) => records.values_mut().collect(),
+            Self::Demand(Ok(Demanded::Recorded(record) | Demanded::Refused(record)))
+            | Self::Claim(Ok(Claimed::Granted(record) | Claimed::Lost(record)))
+            | Self::Lease(Ok(Leased::Done(record) | Leased::Moved(record))) => vec![record],
+            Self::Demand(_)
+            | Self::Ledger(_)
+            | Self::Claim(_)
+            | Self::Lease(_)
+            | Self::Nodes(_)
+            | Self::Activity(_)
+            | Self::Readiness(_)
+            | Self::Start(_)
+            | Self::Stop(_)
+            | Self::Recorded(_)
+            | Self::AlertClaim(_)
+            | Self::Published(_)
+            | Self::Logs(_)
+            | Self::History(_)
+            | Self::Samples(_)
+            | Self::Disks(_)
+            | Self::Budget(_)
+            | Self::BudgetNote(_)
+            | Self::GateSet(_)
+            | Self::Resized(_)
+            | Self::Beats(_) => Vec::new(),
+        }
+    }
+}
+
 macro_rules! takes {
     ($($name:ident, $variant:ident, $value:ty, $act:literal;)*) => {
         $(

@@ -89,6 +89,7 @@ impl IdleRun {
 
 impl Run for IdleRun {
     fn next(&mut self, answers: Vec<Answer>) -> Step {
+        let answers = self.ctx.credible(answers);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.look(),
             Stage::Look => self.looked(answers),

@@ -142,6 +142,7 @@ impl WakeRun {
 
 impl Run for WakeRun {
     fn next(&mut self, answers: Vec<Answer>) -> Step {
+        let answers = self.ctx.credible(answers);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.start(),
             Stage::Find => self.found(answers),
