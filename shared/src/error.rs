@@ -61,7 +61,7 @@ pub enum TookEffect {
 pub struct CallError {
     /// The act in words, such as `start node i-0abc`.
     pub act: String,
-    /// The service's code, or `Timeout`, `NoAnswer`.
+    /// The service's code, or `Timeout`, `NoAnswer`, `NoTime`.
     pub code: String,
     /// The service's sentence.
     pub message: String,
@@ -72,6 +72,22 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// It was sent, and there was no answer in the time that the run could wait.
+    pub fn timed_out(act: impl Into<String>) -> Self {
+        let message = "no answer in the time that the run could wait".to_owned();
+        Self::of_time(act, "Timeout", message, TookEffect::Maybe)
+    }
+
+    /// It was never sent: too little of the run's time was left for an answer.
+    pub fn not_sent(act: impl Into<String>) -> Self {
+        let message = "not sent: the run's time was over".to_owned();
+        Self::of_time(act, "NoTime", message, TookEffect::No)
+    }
+
+    fn of_time(act: impl Into<String>, code: &str, message: String, effect: TookEffect) -> Self {
+        Self { act: act.into(), code: code.to_owned(), message, class: class_of(code), effect }
+    }
+
     /// An executor answered another call than was asked: a fault of the program, read as Unknown.
     pub fn wrong_answer(act: &str) -> Self {
         Self {
@@ -114,6 +130,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "TransactionConflictException"
         | "TransactionInProgressException"
         | "Timeout"
+        | "NoTime"
         | "NoAnswer" => ErrorClass::Transient,
         "InvalidInstanceID.NotFound"
         | "InvalidInstanceID.Malformed"
@@ -202,6 +219,13 @@ mod tests {
         }
         assert_eq!(effect_of("ServerInternal", Some(500)), TookEffect::Maybe);
         assert_eq!(class_of("ServerInternal"), ErrorClass::Transient);
+    }
+
+    #[test]
+    fn what_was_sent_may_have_happened_and_what_was_not_has_not() {
+        let (sent, unsent) = (CallError::timed_out("start"), CallError::not_sent("start"));
+        assert_eq!((sent.effect, unsent.effect), (TookEffect::Maybe, TookEffect::No));
+        assert_eq!((sent.class, unsent.class), (ErrorClass::Transient, ErrorClass::Transient));
     }
 
     #[test]

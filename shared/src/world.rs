@@ -35,40 +35,7 @@ pub struct WorldFault {
 
 /// The short name of a call.
 pub fn call_name(call: &Call) -> &'static str {
-    match call {
-        Call::DescribeNodes { .. } => "describe",
-        Call::ReadLedger { .. } => "read_ledger",
-        Call::RecordDemand { .. } => "demand",
-        Call::ReadActivity { .. } => "activity",
-        Call::ReadReadiness { .. } => "readiness",
-        Call::Claim { .. } => "claim",
-        Call::Start { .. } => "start",
-        Call::Stop { .. } => "stop",
-        Call::RecordAnswer { .. } => "record",
-        Call::WriteFacts { .. } => "facts",
-        Call::ClaimAlert { .. } => "claim_alert",
-        Call::Publish { .. } => "publish",
-        Call::MarkPublished { .. } => "mark_published",
-        Call::ReadLogs { .. } => "logs",
-        Call::ReadHistory { .. } => "history",
-        Call::ReadSamples { .. } => "samples",
-        Call::ReadDisks { .. } => "disks",
-        Call::ReadBudget { .. } => "budget",
-        Call::ReadBudgetNote { .. } => "budget_note",
-        Call::CreateBudget { .. } => "create_budget",
-        Call::SetBudgetAmount { .. } => "set_budget_amount",
-        Call::CreateNotices { .. } => "create_notices",
-        Call::NoteBudget { .. } => "note_budget",
-        Call::SetGate { .. } => "set_gate",
-        Call::Resize { .. } => "resize",
-        Call::NoteLaunches { .. } => "launches",
-        Call::GiveLease { .. } => "give_lease",
-        Call::RenewLease { .. } => "renew_lease",
-        Call::EndLease { .. } => "end_lease",
-        Call::StopWaiting { .. } => "stop_waiting",
-        Call::ReadBeats { .. } => "beats",
-        Call::SetHold { .. } => "hold",
-    }
+    call.name()
 }
 
 /// The node that a call acts on.
@@ -362,7 +329,7 @@ impl World {
         let effect = if fault.after { TookEffect::Maybe } else { effect_of(fault.code, status_of(fault.code)) };
         let (name, code) = (call_name(call), fault.code);
         let error = about(call).map_or_else(|| refuse_words(name, code), |node| refuse(name, node, code));
-        failed(call, CallError { effect, ..error })
+        call.failed(CallError { effect, ..error })
     }
 
     fn take_fault(&mut self, call: &Call) -> Option<WorldFault> {
@@ -810,44 +777,5 @@ fn refuse_words(act: &str, code: &str) -> CallError {
         message: "refused by the in-memory world".to_owned(),
         class: class_of(code),
         effect: TookEffect::No,
-    }
-}
-
-fn failed(call: &Call, error: CallError) -> Answer {
-    match call {
-        Call::DescribeNodes { .. } => Answer::Nodes(Err(error)),
-        Call::ReadLedger { .. } => Answer::Ledger(Err(error)),
-        Call::RecordDemand { .. } => Answer::Demand(Err(error)),
-        // A group that cannot be read is Unknown and holds up no other.
-        Call::ReadLogs { sources, .. } => {
-            let unread = |source: &LogSource| (source.key(), Err(Unread::Failed));
-            Answer::Logs(Ok(sources.iter().map(unread).collect()))
-        }
-        Call::ReadHistory { .. } => Answer::History(Err(error)),
-        Call::ReadSamples { .. } => Answer::Samples(Err(error)),
-        Call::ReadDisks { .. } => Answer::Disks(Err(error)),
-        Call::ReadBudget { .. } => Answer::Budget(Err(error)),
-        Call::ReadBudgetNote { .. } => Answer::BudgetNote(Err(error)),
-        Call::Resize { .. } => Answer::Resized(Err(error)),
-        Call::ReadActivity { .. } => Answer::Activity(Err(error)),
-        Call::ReadReadiness { .. } => Answer::Readiness(Err(error)),
-        Call::Claim { .. } => Answer::Claim(Err(error)),
-        Call::Start { .. } => Answer::Start(Err(error)),
-        Call::Stop { .. } => Answer::Stop(Err(error)),
-        Call::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
-        Call::Publish { .. } => Answer::Published(Err(error)),
-        Call::RecordAnswer { .. }
-        | Call::WriteFacts { .. }
-        | Call::MarkPublished { .. }
-        | Call::CreateBudget { .. }
-        | Call::SetBudgetAmount { .. }
-        | Call::CreateNotices { .. }
-        | Call::NoteBudget { .. }
-        | Call::SetHold { .. }
-        | Call::StopWaiting { .. }
-        | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
-        Call::GiveLease { .. } | Call::RenewLease { .. } | Call::EndLease { .. } => Answer::Lease(Err(error)),
-        Call::ReadBeats { .. } => Answer::Beats(Err(error)),
-        Call::SetGate { .. } => Answer::GateSet(Err(error)),
     }
 }

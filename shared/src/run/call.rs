@@ -471,6 +471,86 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// Its short name, such as `read_ledger`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::DescribeNodes { .. } => "describe",
+            Self::ReadLedger { .. } => "read_ledger",
+            Self::RecordDemand { .. } => "demand",
+            Self::ReadActivity { .. } => "activity",
+            Self::ReadReadiness { .. } => "readiness",
+            Self::Claim { .. } => "claim",
+            Self::Start { .. } => "start",
+            Self::Stop { .. } => "stop",
+            Self::RecordAnswer { .. } => "record",
+            Self::WriteFacts { .. } => "facts",
+            Self::ClaimAlert { .. } => "claim_alert",
+            Self::Publish { .. } => "publish",
+            Self::MarkPublished { .. } => "mark_published",
+            Self::ReadLogs { .. } => "logs",
+            Self::ReadHistory { .. } => "history",
+            Self::ReadSamples { .. } => "samples",
+            Self::ReadDisks { .. } => "disks",
+            Self::ReadBudget { .. } => "budget",
+            Self::ReadBudgetNote { .. } => "budget_note",
+            Self::CreateBudget { .. } => "create_budget",
+            Self::SetBudgetAmount { .. } => "set_budget_amount",
+            Self::CreateNotices { .. } => "create_notices",
+            Self::NoteBudget { .. } => "note_budget",
+            Self::SetGate { .. } => "set_gate",
+            Self::Resize { .. } => "resize",
+            Self::NoteLaunches { .. } => "launches",
+            Self::GiveLease { .. } => "give_lease",
+            Self::RenewLease { .. } => "renew_lease",
+            Self::EndLease { .. } => "end_lease",
+            Self::StopWaiting { .. } => "stop_waiting",
+            Self::ReadBeats { .. } => "beats",
+            Self::SetHold { .. } => "hold",
+        }
+    }
+
+    /// The answer to this call where it failed.
+    pub fn failed(&self, error: CallError) -> Answer {
+        match self {
+            Self::DescribeNodes { .. } => Answer::Nodes(Err(error)),
+            Self::ReadLedger { .. } => Answer::Ledger(Err(error)),
+            Self::RecordDemand { .. } => Answer::Demand(Err(error)),
+            // A group that cannot be read is Unknown and holds up no other.
+            Self::ReadLogs { sources, .. } => {
+                let unread = |source: &LogSource| (source.key(), Err(Unread::Failed));
+                Answer::Logs(Ok(sources.iter().map(unread).collect()))
+            }
+            Self::ReadHistory { .. } => Answer::History(Err(error)),
+            Self::ReadSamples { .. } => Answer::Samples(Err(error)),
+            Self::ReadDisks { .. } => Answer::Disks(Err(error)),
+            Self::ReadBudget { .. } => Answer::Budget(Err(error)),
+            Self::ReadBudgetNote { .. } => Answer::BudgetNote(Err(error)),
+            Self::Resize { .. } => Answer::Resized(Err(error)),
+            Self::ReadActivity { .. } => Answer::Activity(Err(error)),
+            Self::ReadReadiness { .. } => Answer::Readiness(Err(error)),
+            Self::Claim { .. } => Answer::Claim(Err(error)),
+            Self::Start { .. } => Answer::Start(Err(error)),
+            Self::Stop { .. } => Answer::Stop(Err(error)),
+            Self::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
+            Self::Publish { .. } => Answer::Published(Err(error)),
+            Self::RecordAnswer { .. }
+            | Self::WriteFacts { .. }
+            | Self::MarkPublished { .. }
+            | Self::CreateBudget { .. }
+            | Self::SetBudgetAmount { .. }
+            | Self::CreateNotices { .. }
+            | Self::NoteBudget { .. }
+            | Self::SetHold { .. }
+            | Self::StopWaiting { .. }
+            | Self::NoteLaunches { .. } => Answer::Recorded(Err(error)),
+            Self::GiveLease { .. } | Self::RenewLease { .. } | Self::EndLease { .. } => Answer::Lease(Err(error)),
+            Self::ReadBeats { .. } => Answer::Beats(Err(error)),
+            Self::SetGate { .. } => Answer::GateSet(Err(error)),
+        }
+    }
+}
+
 /// The outcome of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claimed {

@@ -8,7 +8,7 @@ use super::call::{
 };
 use super::evidence::{is_late, never_ready, never_ready_tries, note_fallen_start, settle_fault};
 use super::launches::{Launches, Sight, wasted, wasted_today};
-use super::look::{Facts, Signals, activity_call, decided, logs_call, used, without_use};
+use super::look::{Facts, Signals, activity_call, cannot_look, decided, logs_call, unseen_pools, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
 use super::readiness::{self, Read};
 use super::{Context, Outcome, Run, Step};
@@ -137,8 +137,15 @@ impl IdleRun {
                 self.outcome.blind = Some(error);
                 self.act()
             }
-            (_, Err(error)) => {
+            (nodes, Err(error)) => {
                 self.tell_that_the_ledger_is_lost(&error);
+                // Where the second look failed, what the first one decided stands.
+                if self.only.is_none() {
+                    let nodes = nodes.unwrap_or_default();
+                    let lines = nodes.iter().map(|seen| cannot_look(&seen.pool, Some(&seen.id), &error));
+                    self.outcome.decided.extend(lines);
+                }
+                unseen_pools(&self.ctx, &mut self.outcome, &error);
                 self.outcome.blind = Some(error);
                 self.act()
             }
@@ -500,6 +507,7 @@ impl IdleRun {
                 self.outcome.decided.push(unseen(&pool, id, &record));
             }
         }
+        unseen_pools(&self.ctx, &mut self.outcome, error);
     }
 
     fn fact(&mut self, look: &Look, fact: Fact) {
