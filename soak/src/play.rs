@@ -286,6 +286,7 @@ impl<'a, S: Stage> Play<'a, S> {
             Happened::Accepted(did) => self.note(format!("  {}: {:?} {}", did.run.0, did.act, did.node)),
             Happened::Ended(ended) => self.note_end(ended),
         }
+        self.tell_ready();
         self.watch.happened(self.stage, &happened);
         if let Happened::Ended(ended) = happened {
             self.ended(ended);
@@ -496,13 +497,13 @@ impl<'a, S: Stage> Play<'a, S> {
         let now = self.now();
         self.due(now + TimeDelta::minutes(1), Due::Minute);
         let bucket = now - TimeDelta::minutes(1);
-        for (node, pool) in self.pool_of.clone() {
+        self.tell_ready();
+        for node in self.pool_of.keys().cloned().collect::<Vec<_>>() {
             let ready = self.is_ready(&node);
             let Some(app) = self.apps.get_mut(&node) else { continue };
             let (requests, open) = (std::mem::take(&mut app.requests), app.most_open);
             app.most_open = app.open;
             let is_up = app.state == Some(NodeState::Running) && app.launched.is_some_and(|at| at <= bucket);
-            self.truth_of_ready(&node, &pool, ready);
             if self.spans.no_metrics.get(&node).is_some_and(|until| now < *until) {
                 continue;
             }
@@ -521,14 +522,17 @@ impl<'a, S: Stage> Play<'a, S> {
         self.watch.minute(self.stage);
     }
 
-    fn truth_of_ready(&mut self, node: &NodeId, pool: &PoolName, app_ready: bool) {
-        let by_checks =
-            self.day.setup.pools.iter().any(|known| known.name == pool.as_str() && known.ready == ReadyBy::Checks);
-        let app = self.apps.get(node);
-        let running = app.is_some_and(|app| app.state == Some(NodeState::Running));
-        let checked = app.and_then(|app| app.launched).is_some_and(|at| self.now() - at >= TimeDelta::seconds(60));
-        let ready = running && if by_checks { checked } else { app_ready };
-        self.watch.ready(node, ready, self.stage.now());
+    /// Which nodes are truly ready now.
+    fn tell_ready(&mut self) {
+        let now = self.now();
+        for (node, pool) in &self.pool_of {
+            let by_checks =
+                self.day.setup.pools.iter().any(|known| known.name == pool.as_str() && known.ready == ReadyBy::Checks);
+            let app = self.apps.get(node).filter(|app| app.state == Some(NodeState::Running));
+            let checked = app.and_then(|app| app.launched).is_some_and(|at| now - at >= TimeDelta::seconds(60));
+            let ready = if by_checks { checked } else { app.is_some() && self.is_ready(node) };
+            self.watch.ready(node, ready, now);
+        }
     }
 
     /// One beat of the node's agent: every ten seconds until it is ready, then once a minute.
@@ -629,16 +633,16 @@ impl<'a, S: Stage> Play<'a, S> {
                 node(&id).into_iter().for_each(|id| self.change(Change::FallBack(id, code.clone())));
             }
             What::NoBeats { node: id, minutes } => {
-                node(&id).into_iter().for_each(|id| drop(self.spans.no_beats.insert(id, after(minutes))));
+                self.spans.no_beats.extend(node(&id).map(|id| (id, after(minutes))));
             }
             What::NotReady { node: id, minutes } => {
-                node(&id).into_iter().for_each(|id| drop(self.spans.not_ready.insert(id, after(minutes))));
+                self.spans.not_ready.extend(node(&id).map(|id| (id, after(minutes))));
             }
             What::NoMetrics { node: id, minutes } => {
-                node(&id).into_iter().for_each(|id| drop(self.spans.no_metrics.insert(id, after(minutes))));
+                self.spans.no_metrics.extend(node(&id).map(|id| (id, after(minutes))));
             }
             What::MetricsLate { node: id, seconds, minutes } => {
-                node(&id).into_iter().for_each(|id| drop(self.spans.late.insert(id, (seconds, after(minutes)))));
+                self.spans.late.extend(node(&id).map(|id| (id, (seconds, after(minutes)))));
             }
             What::ClockOff { seconds, minutes } => {
                 self.change(Change::ClockOff(seconds));

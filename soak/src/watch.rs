@@ -7,6 +7,7 @@
 //!   what "whichever call failed on the way" speaks of; each further one gives P2 one more tick.
 //! * *Told.* Once a person was told that a node cannot be stopped, judged or made ready, P2's clock starts again when the
 //!   reason is gone from the ledger, or an hour later.
+//! * *Dark.* Where nothing can be told of a node's use, the telling is due at the third such tick and not before.
 //! * *Fair ticks.* Where a wake meets a node that is going down, or a claim whose call may be in flight or not visible yet,
 //!   P1's one run is the first tick without trouble after that.
 //! * *Visible.* Use counts from the moment on at which its metric shows it; a node started by hand for another, from five
@@ -15,7 +16,7 @@
 //! * *The dead leave no line.* A run that was killed has its claim in the ledger, and no decided line.
 
 use crate::day::Day;
-use crate::setup::{PoolSetup, ReadyBy, Setup};
+use crate::setup::{PoolSetup, Setup};
 use crate::stage::{Accepted, Act, Ask, Change, Ended, Happened, RunKey, Stage, Strike};
 use crate::faults::Kind;
 use chrono::TimeDelta;
@@ -77,6 +78,8 @@ struct Book {
     /// The first of the ticks in a row at which nothing could be told of its use.
     dark_since: Option<Instant>,
     dark_ticks: u32,
+    /// Those at which it may not have been possible.
+    dim_ticks: u32,
     /// Its stop began when nothing had spoken for it since this instant.
     idle_since: Option<Instant>,
 }
@@ -84,6 +87,7 @@ struct Book {
 #[derive(Debug)]
 struct Told {
     at: Instant,
+    key: String,
     kind: AlertKind,
     pool: Option<PoolName>,
     node: Option<NodeId>,
@@ -200,10 +204,7 @@ impl Watch {
 
     /// Nothing of this pool is on its way down, and no claim waits for its evidence.
     fn is_settled(&self, pool: &PoolName, record: &PoolRecord, now: Instant) -> bool {
-        let moving = self.nodes_of(pool).any(|(_, book)| {
-            let settling = book.since.is_some_and(|since| now - since < STALE) && book.state == Some(NodeState::Stopped);
-            book.state == Some(NodeState::Stopping) || (settling && false)
-        });
+        let moving = self.nodes_of(pool).any(|(_, book)| book.state == Some(NodeState::Stopping));
         let in_doubt = record.nodes.values().filter_map(|node| node.claim.as_ref()).any(|claim| {
             claim.answer.is_none() && now - claim.at < TICK + SLACK
         });
@@ -219,7 +220,7 @@ impl Watch {
         if book.launched != seen.launched_at {
             (book.first_ready, book.last_ready, book.our_stop, book.dark_since) = (None, None, None, None);
             book.dark_ticks = 0;
-            book.excused = None;
+            (book.excused, book.idle_since) = (None, None);
             if was.is_some() {
                 book.launches.extend(seen.launched_at.map(|at| (at, None)));
             }
@@ -340,7 +341,7 @@ impl Watch {
             }
         }
         let (kind, pool, node) = (alert.kind, alert.pool.clone(), alert.node.clone());
-        self.told.push(Told { at: now, kind, pool, node });
+        self.told.push(Told { at: now, key: alert.key.0.clone(), kind, pool, node });
     }
 
     fn was_told(&self, since: Instant, kinds: &[AlertKind], pool: &PoolName, node: Option<&NodeId>) -> Option<Instant> {
@@ -439,13 +440,9 @@ impl Watch {
     fn check_stop(&mut self, now: Instant, ended: &Ended, stopping: &Stopping) {
         let (node, clock) = (&stopping.did.node, stopping.did.clock);
         let unread = stopping.did.struck.iter().any(|strike| {
-            ["activity", "logs", "beats"].contains(&strike.call.as_str())
-                && [Kind::Refused, Kind::Hangs, Kind::Partial].contains(&strike.kind)
+            self.is_use_of(node, &strike.call) && [Kind::Refused, Kind::Hangs, Kind::Partial].contains(&strike.kind)
         });
-        // Beats may also be read for readiness alone, and one of two pools' signals may be the one that failed: a stop then
-        // has to rest on what is left, which the proof below sees.
-        let blind = stopping.proved_from.is_none() || (unread && self.setup.pools.len() == 1 && self.is_all_signals(node));
-        if blind {
+        if stopping.proved_from.is_none() || unread {
             let what = format!("{} stopped {node} though its use could not be known", ended.run.0);
             self.broken(now, "P4: unknown never stops a node", what);
         }
@@ -475,10 +472,16 @@ impl Watch {
         }
     }
 
-    /// Whether any signal that fails leaves this node unknown: it has one source only.
-    fn is_all_signals(&self, node: &NodeId) -> bool {
-        let pool = self.books.get(node).and_then(|book| book.pool.as_ref());
-        pool.and_then(|pool| self.pool_setup(pool)).is_some_and(|pool| !pool.beat || !matches!(pool.ready, ReadyBy::Beat)) && false
+    /// Whether the use of this node is read by such a call.
+    fn is_use_of(&self, node: &NodeId, call: &str) -> bool {
+        let pool = self.books.get(node).and_then(|book| book.pool.as_ref()).and_then(|pool| self.pool_setup(pool));
+        pool.is_some_and(|pool| match call {
+            "activity" => pool.requests || pool.gauge,
+            "logs" => pool.logs,
+            // In part: it may be another node's beat that is missing.
+            "beats" => pool.beat && self.books.len() == 1,
+            _ => false,
+        })
     }
 
     fn stays(&self, source: WakeSource) -> TimeDelta {
@@ -569,11 +572,10 @@ impl Watch {
         }
     }
 
-    /// A person was told why a wish is not met.
+    /// A person was told why a wish is not met, since then or, of the same cause, on the same day.
     fn excuse_of(&self, stage: &mut impl Stage, wish: &Wish) -> Option<Instant> {
+        let now = stage.now();
         let record = stage.record(&wish.pool);
-        let faults = record.nodes.values().filter_map(|node| node.fault.as_ref());
-        let since = faults.filter(|fault| fault.kind == FaultKind::Start).map(|fault| fault.since).min();
         let kinds = [
             AlertKind::StartFailed,
             AlertKind::NotReady,
@@ -581,7 +583,15 @@ impl Watch {
             AlertKind::ControllerFault,
             AlertKind::Budget,
         ];
-        self.was_told(since.unwrap_or(wish.at).min(wish.at) - SLACK, &kinds, &wish.pool, None)
+        let faults = record.nodes.iter().filter_map(|(id, node)| Some((id, node.fault.as_ref()?)));
+        let of_day = faults.filter(|(_, fault)| fault.kind == FaultKind::Start).filter_map(|(id, fault)| {
+            let same = |told: &&Told| {
+                let cause = told.key.contains(&format!("#{}#", fault.code)) || told.kind == AlertKind::NotReady;
+                told.node.as_ref() == Some(id) && cause && now - told.at < TimeDelta::hours(25)
+            };
+            self.told.iter().rev().find(same).map(|told| told.at)
+        });
+        of_day.max().or_else(|| self.was_told(wish.at - SLACK, &kinds, &wish.pool, None))
     }
 
     /// After a tick without trouble and with nothing in its way no wish is left that nobody was told of.
@@ -654,13 +664,18 @@ impl Watch {
         let judged = book.state == Some(NodeState::Running) && up_for > self.policy.grace + SLACK;
         let known = record.node(id);
         let kept = known.calls(now) > 0 || known.hold.is_some() || book.our_stop.is_some();
-        let proved = book.proved_from(setup, ended.began, ended.clock);
+        let proved = book.proof(setup, ended.began, ended.clock, -SLACK);
         let surely_dark = book.is_surely_dark(setup, ended.began, ended.clock);
         if judged && !kept && surely_dark {
             book.dark_since.get_or_insert(now);
             book.dark_ticks += 1;
         } else {
             (book.dark_since, book.dark_ticks) = (None, 0);
+        }
+        let maybe_dark = book.proof(setup, ended.began, ended.clock, TimeDelta::zero()) != book.launched;
+        book.dim_ticks = if judged && maybe_dark { book.dim_ticks + 1 } else { 0 };
+        if (1..=3).contains(&book.dim_ticks) {
+            book.excused = book.excused.max(Some(now + TICK - STOPPED_WITHIN));
         }
         let (since, ticks) = (book.dark_since, book.dark_ticks);
         let last = book.last_use(setup, ended.began, false);
@@ -709,7 +724,7 @@ impl Watch {
         let Some(book) = self.books.get_mut(id) else { return };
         let within = match book.state {
             Some(NodeState::Running) => {
-                book.idle_since = speaks;
+                book.idle_since = book.idle_since.max(speaks);
                 STOPPED_WITHIN
             }
             Some(NodeState::Stopping) => DOWN_WITHIN,
