@@ -188,6 +188,11 @@ impl World {
         self.nodes.get(id).map(|node| &node.seen)
     }
 
+    /// Every node that is listed.
+    pub fn node_ids(&self) -> impl Iterator<Item = &NodeId> {
+        self.nodes.keys()
+    }
+
     /// The ledger's item of a pool, to look at or to change.
     pub fn record(&mut self, pool: &PoolName) -> &mut PoolRecord {
         self.ledger.entry(pool.clone()).or_default()
@@ -221,8 +226,13 @@ impl World {
 
     /// EC2 refuses every STOP of the node with this code.
     pub fn refuse_stop(&mut self, id: &NodeId, code: &'static str) {
+        self.refuse_stops(id, Some(code));
+    }
+
+    /// EC2 refuses every STOP of the node with this code, or none any more.
+    pub fn refuse_stops(&mut self, id: &NodeId, code: Option<&'static str>) {
         if let Some(node) = self.nodes.get_mut(id) {
-            node.refuses_stop = Some(code);
+            node.refuses_stop = code;
         }
     }
 
