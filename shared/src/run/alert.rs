@@ -66,7 +66,7 @@ impl AlertKind {
 }
 
 /// One message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Alert {
     /// Sent once under this key.
     pub key: AlertKey,
