@@ -7,7 +7,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint invoke front package setup build reference
+.PHONY: help demo test model lint invoke front package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ demo: build ## one virtual day with the built functions on a local AWS: timeline
 
 test: build ## every test: rules, laws, field cases, built functions, local AWS, events
 	@sh tests/run.sh
+
+model: ## the model check with more that goes wrong: minutes, with progress; each scenario's states and bounds
+	cargo test -p reveille --locked --profile model --test model -- --ignored --nocapture
 
 lint: ## fmt, clippy and rustdoc with warnings as errors; cargo-deny bans, licences, sources
 	cargo fmt --all --check
