@@ -197,3 +197,20 @@ fn a_lost_stop_on_a_node_that_nobody_can_see_any_more_is_told() {
     ticks(&mut world, "10:10", "10:40");
     assert_eq!(told(&world), ["blind"]);
 }
+
+#[test]
+fn a_node_of_a_pool_that_nobody_configured_is_told_where_it_runs_and_once_a_run() {
+    let mut world = fleet("10:00", [node("i-x").in_pool("vioce"), unused()]);
+    tick(&mut world);
+    assert_eq!(told(&world), [""; 0], "it sleeps");
+    world.start(&id("i-x")).expect("a start by hand");
+    world.set_now(at("10:05"));
+    // Claims that are lost make the run look twice.
+    let mut idle = Stepper::new(IdleRun::new(context(&world)));
+    idle.run_until(&mut world, "claim");
+    prewarm(&mut world);
+    let outcome = idle.finish(&mut world);
+    let of_it: Vec<_> = outcome.decided.iter().filter(|line| line.node == Some(id("i-x"))).collect();
+    assert_eq!((told(&world), of_it.len()), (vec!["misconfigured"], 1));
+    assert_eq!(of_it[0].inputs["unknown"], "no_signals");
+}
