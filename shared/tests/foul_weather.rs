@@ -118,6 +118,21 @@ fn a_second_look_for_the_next_candidate_reads_no_signals_again() {
     assert_eq!(count(&world, "activity"), 1);
 }
 
+#[test]
+fn a_lost_claim_holds_up_the_rest_of_its_own_pool_only() {
+    let up = |word: &str| node(word).running_since("09:00").ready_since("09:01");
+    let batch = |word: &str| up(word).in_pool("batch");
+    let mut world = fleet("10:00", [up("i-a"), up("i-b"), batch("i-c"), batch("i-d")]);
+    tick(&mut world);
+    world.set_now(at("10:05"));
+    let mut idle = Stepper::new(IdleRun::new(context(&world)));
+    idle.run_until(&mut world, "claim");
+    prewarm(&mut world);
+    idle.finish(&mut world);
+    assert_eq!(stops(&world), ["10:05 i-c", "10:05 i-d"]);
+    assert_eq!(count(&world, "claim"), 3, "none for the second node of the pool that was woken");
+}
+
 // Types.
 
 fn typed(world: &World, types: &[&str]) -> Context {
@@ -787,6 +802,17 @@ fn noisy(nodes: impl IntoIterator<Item = (&'static str, Noise)>) -> PoolRecord {
         record.nodes.entry(id(word)).or_default().noise = Some(noise);
     }
     record
+}
+
+#[test]
+fn six_wakes_by_lines_are_not_what_seven_by_pre_warms_are_blamed_on() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    *world.record(&voice()) = noisy([("i-a", noise(6, 7, "09:00", Some("08:00")))]);
+    tick(&mut world);
+    let body = &of_kind(&world, "noise_wakes")[0].body;
+    assert!(body.contains("pre-warms go on waking"), "{body}");
+    log_line(&mut world);
+    assert_eq!(starts(&world), ["10:00 i-a"], "and lines still wake");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Intent {
 
     /// The same, of a node that does not become ready: the wishes for it stand.
     pub(super) fn with_fault_once_stopped(self, fault: Fault) -> Self {
-        Self { once_stopped: Some(fault), wake: None, source: None, ..self }
+        Self { once_stopped: Some(fault), wake: None, ..self }
     }
 
     /// The same, and where `by_wake` is false nobody's wake is what caused it.
@@ -110,6 +110,13 @@ impl Intent {
         match self.act {
             Act::Start => ClaimKind::Start,
             Act::Stop | Act::ForceStop => ClaimKind::Stop,
+        }
+    }
+
+    fn fault_kind(&self) -> FaultKind {
+        match self.act {
+            Act::Start => FaultKind::Start,
+            Act::Stop | Act::ForceStop => FaultKind::Stop,
         }
     }
 
@@ -485,9 +492,10 @@ impl Acts {
     /// `waits` sets how long is waited and whether the claim is void; `error` is what people are told.
     fn refused(&mut self, intent: &Intent, waits: &CallError, error: CallError, outcome: &mut Outcome) {
         let waits = &as_another_type(intent, waits);
-        let (kind, event) = match intent.act {
-            Act::Start => (FaultKind::Start, EffectKind::StartFailed),
-            Act::Stop | Act::ForceStop => (FaultKind::Stop, EffectKind::StopFailed),
+        let kind = intent.fault_kind();
+        let event = match kind {
+            FaultKind::Start => EffectKind::StartFailed,
+            FaultKind::Stop => EffectKind::StopFailed,
         };
         outcome.effects.push(effect(intent, event, error.code.clone()));
         let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, waits, self.ctx.now);
@@ -522,8 +530,7 @@ impl Acts {
             class: ErrorClass::Unknown,
             effect: TookEffect::Maybe,
         };
-        let kind = if intent.act == Act::Start { FaultKind::Start } else { FaultKind::Stop };
-        let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, &error, self.ctx.now);
+        let fault = Fault::next(intent.fault_kind(), intent.fault.as_ref(), &intent.node, &error, self.ctx.now);
         self.tell(intent, &error, &fault);
     }
 
