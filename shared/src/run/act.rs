@@ -502,10 +502,11 @@ impl Acts {
         let mut fault = fault.with_type(intent.tried_type().filter(|_| kind == FaultKind::Start));
         // The launch counts whatever becomes of its STOP.
         fault.never_ready = intent.once_stopped.as_ref().map_or(fault.never_ready, |stopped| stopped.never_ready);
-        // Trouble that the next tick repairs is told when it does not pass.
-        let passes = match waits.effect {
-            TookEffect::No => fault.tries < 3,
-            TookEffect::Maybe => fault.tries < 2,
+        // Trouble that the next tick repairs is told when it does not pass. A STOP may first be sent 35 minutes after the last
+        // use, and whoever pays is told before 40 are over that the second has failed too.
+        let passes = match (kind, waits.effect) {
+            (FaultKind::Start, TookEffect::No) => fault.tries < 3,
+            (FaultKind::Stop, _) | (_, TookEffect::Maybe) => fault.tries < 2,
         };
         if error.class.tells_at_once() || !passes {
             self.tell(intent, &error, &fault);
