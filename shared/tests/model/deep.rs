@@ -26,6 +26,8 @@ fn worlds() -> Vec<Scenario> {
         late_counts().faults(1).deaths(1).stale(1),
         lease_runs_out().faults(1).deaths(1).repeats(1),
         renewals().faults(1).deaths(1).stale(1).repeats(1),
+        no_capacity().faults(1).deaths(1),
+        two_guards().deaths(1).repeats(1),
         leases().faults(1),
         gate().faults(1).deaths(1),
         same_message().repeats(1),

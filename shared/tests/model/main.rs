@@ -28,6 +28,11 @@ fn two_wakes_start_one_node() {
 }
 
 #[test]
+fn a_node_without_capacity_is_passed_over_for_one_other() {
+    check(scenarios::no_capacity(), &[Event::Started, Event::ClaimLost, Event::Told]);
+}
+
+#[test]
 fn no_wake_that_was_told_ready_loses_its_node() {
     let events = [Event::SaidReady, Event::Stopped, Event::ClaimLost];
     check(scenarios::a_wake_beside_a_stop().faults(1), &events);
@@ -64,6 +69,7 @@ fn no_start_goes_through_a_gate_that_closes() {
 #[test]
 fn no_message_goes_out_twice_by_two_runs() {
     check(scenarios::same_message(), &[Event::Told, Event::MessageHeldBack]);
+    check(scenarios::two_guards(), &[Event::Told, Event::MessageHeldBack]);
 }
 
 #[test]

@@ -173,3 +173,18 @@ pub(crate) fn drain() -> Scenario {
         Scenario::new("a drain beside a call", world).at("10:00", [Tick]).at("10:01", [Lease("call-1", 2), Wake]);
     drain.at("10:05", [Tick, Lease("call-2", 2)]).at("10:10", [Tick]).at("10:15", [Tick, Lease("call-1", 2)])
 }
+
+/// The guard and the uptime alarm, each twice at once, with something to tell.
+pub(crate) fn two_guards() -> Scenario {
+    let (spent, mut world) = (budget("0.50"), idle());
+    world.answer(&Call::CreateBudget { budget: spent.clone(), pools: [voice()].into() });
+    let twice = Scenario::new("guards and alarms twice", world).at("10:00", [Guard(spent.clone()), Guard(spent)]);
+    twice.at("10:05", [Uptime, Uptime]).with(|twice| twice.policy.uptime = minutes(30))
+}
+
+/// The first node has no capacity, and the second has.
+pub(crate) fn no_capacity() -> Scenario {
+    let mut world = asleep();
+    world.no_capacity(&id("i-a"), true);
+    Scenario::new("a node without capacity", world).at("10:00", [Wake, Wake]).at("10:05", [Tick, Wake])
+}
