@@ -52,7 +52,7 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
     if look.seen.state == NodeState::Pending {
         return keep(Reason::StillPending);
     }
-    if look.seen.state == NodeState::Stopping && hangs(look, policy) {
+    if look.seen.state == NodeState::Stopping && phase == Phase::Stopping && hangs(look, policy) {
         return act(IdleAction::ForceStop, Reason::HangsInStopping);
     }
     if phase == Phase::Stopping && stop_had_no_effect(look, policy) {
@@ -209,8 +209,13 @@ fn stop_fault_waits(look: &Look) -> bool {
 }
 
 /// Stopping for too long, by EC2's own time of the transition or by our claim. With neither there is nothing to measure
-/// from, and the node is left to EC2.
+/// from, and the node is left to EC2. A look that is older than a launch the ledger knows says nothing: forced, the node
+/// that runs since would be cut.
 fn hangs(look: &Look, policy: &Policy) -> bool {
+    let launches = [look.record.launch.as_ref().map(|launch| launch.launched_at), ready_launch(look)];
+    if launches.into_iter().any(|known| known > look.seen.launched_at) {
+        return false;
+    }
     let claim = look
         .record
         .claim
@@ -219,6 +224,10 @@ fn hangs(look: &Look, policy: &Policy) -> bool {
     // A forced STOP gets as long again before it is repeated.
     let since = look.seen.transition_at.max(claim.map(|claim| claim.at));
     since.is_some_and(|at| look.now - at >= policy.force_after)
+}
+
+fn ready_launch(look: &Look) -> Option<Instant> {
+    look.record.ready.as_ref().and_then(|ready| ready.launched_at)
 }
 
 /// A claimed STOP that shows no effect, and nothing speaks for the node: neither a wake nor use for the idle time, whenever

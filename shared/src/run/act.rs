@@ -375,9 +375,12 @@ impl Acts {
         self.lost.extend(dropped.into_iter().map(|other| other.node));
     }
 
+    /// The same event delivered twice has one request id, and the other delivery's claim is not this run's to send under: it
+    /// may be refused, and void the claim, while this one's call is on its way. Their clocks tell them apart.
     fn is_mine(&self, intent: &Intent, record: &PoolRecord) -> bool {
         let claim = record.nodes.get(&intent.node).and_then(|node| node.claim.as_ref());
-        claim.is_some_and(|claim| claim.run == self.ctx.run && claim.kind == intent.kind() && claim.answer.is_none())
+        let is_own = |claim: &Claim| claim.run == self.ctx.run && claim.at == self.ctx.now;
+        claim.is_some_and(|claim| is_own(claim) && claim.kind == intent.kind() && claim.answer.is_none())
     }
 
     fn grant(&mut self, intent: Intent, record: PoolRecord) {

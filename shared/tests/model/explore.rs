@@ -66,7 +66,7 @@ impl Explore {
     }
 
     fn process(&self, arrival: &Arrival, n: usize, now: Instant) -> Keyed<Process> {
-        let name = format!("{}-{n}", arrival.word());
+        let name = format!("{}-{}", arrival.word(), if matches!(arrival, Arrival::TickAgain) { n - 1 } else { n });
         let ctx = self.scenario.context(&name, now);
         Keyed::new(Process::new(arrival.clone(), name, ctx))
     }

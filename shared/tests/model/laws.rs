@@ -131,8 +131,8 @@ impl Moment<'_> {
         let (now, known) = (self.after.now(), self.record.node(node));
         let was_running = matches!(before, Some(NodeState::Pending | NodeState::Running));
         let said_ready = book.ready.get(node).is_some_and(|at| now - *at < self.scenario.policy.prewarm);
-        breaks(book, was_running && said_ready, Law::Ready);
         breaks(book, was_running && known.calls(now) > 0, Law::Lease);
+        breaks(book, was_running && said_ready, Law::Ready);
         was_running.then_some(Event::Stopped)
     }
 

@@ -24,7 +24,12 @@ use state::Law;
 
 #[test]
 fn two_wakes_start_one_node() {
-    check(scenarios::two_wakes().faults(1), &[Event::Started, Event::ClaimLost]);
+    check(scenarios::two_wakes().faults(1).deaths(1), &[Event::Started, Event::ClaimLost, Event::MetAfterWait]);
+}
+
+#[test]
+fn a_node_without_capacity_is_passed_over_for_one_other() {
+    check(scenarios::no_capacity(), &[Event::Started, Event::ClaimLost, Event::Told]);
 }
 
 #[test]
@@ -40,6 +45,11 @@ fn a_stop_whose_answer_is_lost_neither_cuts_a_wake_nor_loses_one() {
 }
 
 #[test]
+fn no_old_look_forces_a_node_that_runs_again() {
+    check(scenarios::slow_stop().stale(1), &[Event::SaidReady, Event::StaleLook, Event::Started]);
+}
+
+#[test]
 fn a_person_may_start_and_stop_nodes_between_any_two_calls() {
     check(scenarios::by_hand(), &[Event::ByHand, Event::Started, Event::ClaimLost]);
 }
@@ -48,6 +58,7 @@ fn a_person_may_start_and_stop_nodes_between_any_two_calls() {
 fn no_live_lease_loses_its_node() {
     check(scenarios::lease_runs_out(), &[Event::Leased, Event::Stopped, Event::ClaimLost]);
     check(scenarios::renewals(), &[Event::Leased, Event::Stopped]);
+    check(scenarios::drain(), &[Event::Leased, Event::Stopped]);
 }
 
 #[test]
@@ -58,6 +69,7 @@ fn no_start_goes_through_a_gate_that_closes() {
 #[test]
 fn no_message_goes_out_twice_by_two_runs() {
     check(scenarios::same_message(), &[Event::Told, Event::MessageHeldBack]);
+    check(scenarios::two_guards(), &[Event::Told, Event::MessageHeldBack]);
 }
 
 #[test]
@@ -76,6 +88,11 @@ fn all_four_functions_beside_each_other() {
 #[test]
 fn without_the_claim_a_node_that_was_told_ready_is_stopped() {
     find(scenarios::a_wake_beside_a_stop().without(Sabotage::Claims), Law::Ready);
+}
+
+#[test]
+fn without_the_claim_a_live_lease_loses_its_node() {
+    find(scenarios::lease_runs_out().without(Sabotage::Claims), Law::Lease);
 }
 
 #[test]

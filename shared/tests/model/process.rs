@@ -19,6 +19,8 @@ pub(crate) enum Arrival {
     StateChange,
     /// The idle check.
     Tick,
+    /// The same event of the arrival before delivered once more: the same request id.
+    TickAgain,
     /// `PUT /leases/{id}` for so many minutes.
     Lease(&'static str, i64),
     /// `DELETE /leases/{id}`.
@@ -34,7 +36,7 @@ impl Arrival {
         match self {
             Self::Wake => "wake",
             Self::StateChange => "state-change",
-            Self::Tick => "tick",
+            Self::Tick | Self::TickAgain => "tick",
             Self::Lease(..) => "lease",
             Self::EndLease(_) => "end-lease",
             Self::Uptime => "uptime",
@@ -58,7 +60,7 @@ impl Arrival {
                 Machine::Wake(WakeRun::new(ctx, Cause::Wishes(vec![wish])))
             }
             Self::StateChange => Machine::Wake(WakeRun::new(ctx, Cause::StateChange)),
-            Self::Tick => Machine::Idle(IdleRun::new(ctx)),
+            Self::Tick | Self::TickAgain => Machine::Idle(IdleRun::new(ctx)),
             Self::Lease(id, minutes) => {
                 Machine::Lease(LeaseRun::new(ctx, lease(id, Some(chrono::TimeDelta::minutes(*minutes)))))
             }

@@ -1,10 +1,11 @@
 //! The bounded worlds.
 
-use crate::process::Arrival::{EndLease, Guard, Lease, StateChange, Tick, Uptime, Wake};
+use crate::process::Arrival::{EndLease, Guard, Lease, StateChange, Tick, TickAgain, Uptime, Wake};
 use crate::scenario::{Hand, Scenario, brisk};
 use crate::support::*;
-use crate::support_money::{budget, enforcing, launch};
+use crate::support_money::{budget, enforcing, launch, person_gate};
 use reveille::decide::budget::Enforce;
+use reveille::domain::{Gate, Lease as Given};
 use reveille::run::{Call, Context, IdleRun};
 use reveille::world::World;
 
@@ -144,4 +145,46 @@ pub(crate) fn renewals() -> Scenario {
         .at("10:05", [Tick])
         .at("10:10", [Tick])
         .at("10:15", [Tick, Lease("call-2", 6)])
+}
+
+/// A node takes long to stop, and is woken about when it would be forced.
+pub(crate) fn slow_stop() -> Scenario {
+    let mut world = idle();
+    world.stopping = seconds(450);
+    let slow = Scenario::new("a STOP that takes long", world).at("10:00", [Tick]).at("10:08", [Wake]);
+    slow.at("10:09:30", [Wake]).at("10:10", [Tick]).at("10:15", [Tick])
+}
+
+/// The event of a tick is delivered twice, with the same request id.
+pub(crate) fn same_event() -> Scenario {
+    let twice = Scenario::new("the same event twice", idle()).at("10:00", [Tick]).at("10:00:01", [TickAgain]);
+    twice.at("10:00:02", [Wake]).at("10:05", [Tick])
+}
+
+/// The pool is drained while a call goes on.
+pub(crate) fn drain() -> Scenario {
+    let mut world = idle();
+    let lease = Given { by: "token:app".to_owned(), at: at("09:59"), until: at("10:02") };
+    let record = world.record(&voice());
+    record.gate = Some(Gate { drain: true, ..person_gate(None) });
+    let node = record.nodes.entry(id("i-a")).or_default();
+    (node.leases, node.leased) = ([(lease_id("call-1"), lease)].into(), Some(at("09:59")));
+    let drain =
+        Scenario::new("a drain beside a call", world).at("10:00", [Tick]).at("10:01", [Lease("call-1", 2), Wake]);
+    drain.at("10:05", [Tick, Lease("call-2", 2)]).at("10:10", [Tick]).at("10:15", [Tick, Lease("call-1", 2)])
+}
+
+/// The guard and the uptime alarm, each twice at once, with something to tell.
+pub(crate) fn two_guards() -> Scenario {
+    let (spent, mut world) = (budget("0.50"), idle());
+    world.answer(&Call::CreateBudget { budget: spent.clone(), pools: [voice()].into() });
+    let twice = Scenario::new("guards and alarms twice", world).at("10:00", [Guard(spent.clone()), Guard(spent)]);
+    twice.at("10:05", [Uptime, Uptime]).with(|twice| twice.policy.uptime = minutes(30))
+}
+
+/// The first node has no capacity, and the second has.
+pub(crate) fn no_capacity() -> Scenario {
+    let mut world = asleep();
+    world.no_capacity(&id("i-a"), true);
+    Scenario::new("a node without capacity", world).at("10:00", [Wake, Wake]).at("10:05", [Tick, Wake])
 }
