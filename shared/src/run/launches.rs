@@ -110,7 +110,7 @@ fn newest(look: &Look, sight: Sight) -> Option<Launch> {
 /// Use that was seen stays; silence stands as long as it is proved, and unknown is not silence.
 fn used(look: &Look, launched_at: Instant, known: Option<bool>) -> Option<bool> {
     // The bucket that holds the launch may only hold the request that caused it: a later one is use.
-    let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at >= TimeDelta::minutes(1));
+    let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at > TimeDelta::minutes(1));
     match look.used {
         _ if known == Some(true) => known,
         _ if look.record.last_leased(look.now) >= Some(launched_at) => Some(true),
