@@ -6,7 +6,7 @@ mod support_money;
 
 use chrono_tz::Tz;
 use reveille::decide::Reason;
-use reveille::domain::{Launch, NodeState, Noise, WakeSource};
+use reveille::domain::{Claim, ClaimKind, Launch, NodeState, Noise, WakeSource};
 use reveille::policy::Policy;
 use reveille::run::{Cause, IdleRun, Outcome, Target, WakeRun, WakeWish};
 use reveille::world::World;
@@ -239,6 +239,29 @@ fn whether_a_launch_was_used() {
         tick(&mut world);
         let noted = world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
         assert_eq!(noted.used, after, "{name}");
+    }
+}
+
+/// Launched at nine, and seen first at half past.
+#[test]
+fn which_start_caused_a_launch() {
+    let (before, this) = (Some(at("05:00")), Some(at("09:00")));
+    let rows = [
+        ("claimed on the launch before", ClaimKind::Start, before, "08:59", Some(WakeSource::LogLine)),
+        ("claimed on this launch, to settle a STOP", ClaimKind::Start, this, "09:10", None),
+        ("a STOP", ClaimKind::Stop, before, "08:59", None),
+        ("claimed twenty minutes before it", ClaimKind::Start, before, "08:40", Some(WakeSource::LogLine)),
+        ("claimed longer before it", ClaimKind::Start, before, "08:39:59", None),
+        ("claimed by a clock that is ahead", ClaimKind::Start, before, "09:20", Some(WakeSource::LogLine)),
+        ("claimed by a clock that is too far ahead", ClaimKind::Start, before, "09:20:01", None),
+    ];
+    for (name, kind, launched_at, clock, source) in rows {
+        let mut world = fleet("09:30", [unused()]);
+        let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
+        known.claim = Some(Claim { source: Some(WakeSource::LogLine), ..claim(kind, clock, launched_at) });
+        tick(&mut world);
+        let noted = world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
+        assert_eq!(noted.source, source, "{name}");
     }
 }
 

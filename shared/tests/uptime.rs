@@ -9,7 +9,7 @@ use reveille::decide::Reason;
 use reveille::decide::uptime::{LocalDay, Running, UptimeAction, decide};
 use reveille::domain::{Instant, Launch, NodeSeen, NodeState, PublicAddress};
 use reveille::policy::Policy;
-use reveille::run::{Answer, Samples, UptimeRun};
+use reveille::run::{Answer, EffectKind, Samples, UptimeRun};
 use reveille::world::World;
 use support::*;
 use support_money::*;
@@ -608,6 +608,16 @@ fn what_a_later_look_makes_of_a_launch() {
         let noted = open_launch(&mut world);
         assert_eq!(Launch { seen_at: after.seen_at, ..noted }, after, "{name}");
     }
+}
+
+#[test]
+fn the_end_of_a_launch_says_since_when_it_ran() {
+    let (eight, nine) = (on("2026-11-10 08:00"), on("2026-11-10 09:00"));
+    let mut world = world_at(nine, [off_since("i-a", "g6.xlarge", eight, nine)]);
+    let outcome = uptime(&mut world);
+    let ended: Vec<_> = outcome.effects.iter().filter(|effect| effect.event == EffectKind::Ended).collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].reason, "ran since 2026-11-10 08:00:00 UTC");
 }
 
 /// Noon, and a launch of which the ledger knows nothing.
