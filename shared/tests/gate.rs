@@ -453,6 +453,21 @@ fn a_drain_that_waits_for_an_hour_is_told_once_and_the_call_is_left() {
 }
 
 #[test]
+fn a_drain_that_waits_for_an_hour_because_requests_may_be_calls_is_told() {
+    let mut world = fleet("10:30", [unused()]);
+    spent(&mut world, Enforce::Stop);
+    let mut now = at("10:30");
+    while now <= at("11:35") {
+        world.set_now(now);
+        world.point(&request_metric("i-a"), bucket(now), 1.0);
+        let ctx = unobserved(&world);
+        world.drive(&mut IdleRun::new(ctx));
+        now += minutes(5);
+    }
+    assert_eq!(told_at(&world, "cannot_stop"), ["2026-11-30T11:30:00Z"]);
+}
+
+#[test]
 fn a_drain_of_an_hour_that_waits_only_for_its_second_reading_is_told_to_nobody() {
     let mut world = fleet("10:00", [unused()]);
     let (by, reason) = (GateKeeper::Person, "closed by hand".to_owned());

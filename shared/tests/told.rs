@@ -54,6 +54,14 @@ fn a_describe_that_is_forbidden_from_the_first_day_on_is_told() {
 }
 
 #[test]
+fn a_describe_that_is_throttled_on_the_first_day_is_told_to_nobody() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    fail_times(&mut world, "describe", "RequestLimitExceeded", 99);
+    ticks(&mut world, "10:00", "10:30");
+    assert_eq!(told(&world), [""; 0], "no node is known yet, and it passes");
+}
+
+#[test]
 fn a_system_that_powers_off_before_it_was_ready_is_a_start_that_fell_back() {
     let mut world = fleet("10:00", [node("i-a")]);
     let off = StateReason { code: "Client.InstanceInitiatedShutdown".to_owned(), message: "off".to_owned() };

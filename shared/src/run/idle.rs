@@ -620,9 +620,7 @@ fn noted(fault: &Fault) -> CallError {
 /// Neither a request nor the launch keeps it, only that silence is not proved for long enough: a source with gaps would
 /// keep it for ever.
 fn is_kept_by_missing_proof(look: &Look, decision: &IdleDecision) -> bool {
-    let unproved = look.used.as_ref().is_ok_and(|used| {
-        Some(used.last_possible) != used.last_seen && Some(used.last_possible) > look.seen.launched_at
-    });
+    let unproved = look.used.as_ref().is_ok_and(|used| Some(used.last_possible) != used.last_seen);
     decision.reason == Reason::RecentUse && unproved
 }
 
