@@ -8,7 +8,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test model mutants lint invoke front package setup build reference
+.PHONY: help demo test soak model mutants lint invoke front package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,10 @@ demo: build ## one virtual day with the built functions on a local AWS: timeline
 
 test: build ## every test: rules, laws, field cases, built functions, local AWS, events
 	@sh tests/run.sh
+
+soak: ## random days with faults in memory: make soak SEEDS=200; one again, with its timeline: make soak SEED=17
+	@cargo build -p reveille-soak --profile soak --locked --quiet
+	@$(TARGET)/soak/soak --out $(TARGET)/soak-days $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),50))
 
 model: ## the model check with more that goes wrong: minutes, with progress; each scenario's states and bounds
 	cargo test -p reveille --locked --profile model --test model -- --ignored --nocapture

@@ -3,7 +3,7 @@
 
 use crate::day::{Day, Fate, What};
 use crate::draw;
-use crate::faults::{Kind, Struck};
+use crate::faults::Struck;
 use crate::setup::{ReadyBy, metric};
 use crate::stage::{Ask, Change, Ended, Happened, Reply, RunKey, Stage};
 use crate::watch::{Violation, Watch};
@@ -164,10 +164,8 @@ impl<'a, S: Stage> Play<'a, S> {
         for (n, happening) in self.day.happenings.iter().enumerate() {
             let at = self.day.instant(happening.at);
             // The app is opened before the call.
-            let lead = match &happening.what {
-                What::Call { announced: Some(lead), .. } => TimeDelta::seconds(*lead),
-                _ => TimeDelta::zero(),
-            };
+            let lead = if let What::Call { announced: Some(lead), .. } = &happening.what { *lead } else { 0 };
+            let lead = TimeDelta::seconds(lead);
             self.due((at - lead).max(start), Due::Happening(n));
         }
         for (after, due) in [(60, Due::Minute), (150, Due::Tick), (400, Due::Uptime)] {
@@ -294,7 +292,13 @@ impl<'a, S: Stage> Play<'a, S> {
     }
 
     fn note_end(&mut self, ended: &Ended) {
-        let word = if ended.died { "died" } else if ended.failed { "failed" } else { "done" };
+        let word = if ended.died {
+            "died"
+        } else if ended.failed {
+            "failed"
+        } else {
+            "done"
+        };
         let lines = ended.decided.iter().map(|line| {
             let node = line.node.as_ref().map_or_else(|| line.pool.to_string(), ToString::to_string);
             format!("{node} {} {}", line.action, line.reason)
@@ -411,9 +415,10 @@ impl<'a, S: Stage> Play<'a, S> {
     fn log_line(&mut self, node: &NodeId) {
         let now = self.now();
         let running = self.apps.get(node).is_some_and(|app| app.state == Some(NodeState::Running));
-        let pool = self.pool_of.get(node).and_then(|name| {
-            self.day.setup.pools.iter().find(|pool| pool.name == name.as_str() && pool.logs)
-        });
+        let pool = self
+            .pool_of
+            .get(node)
+            .and_then(|name| self.day.setup.pools.iter().find(|pool| pool.name == name.as_str() && pool.logs));
         let Some(group) = pool.filter(|_| running).map(|pool| pool.log_group()) else { return };
         let at = now.format("%d/%b/%Y:%H:%M:%S +0000");
         let line = format!("192.0.2.77 - - [{at}] \"POST /v1/calls HTTP/1.1\" 200 312 \"-\" \"voice-app/3.1\"");
@@ -511,7 +516,7 @@ impl<'a, S: Stage> Play<'a, S> {
             let late = self.spans.late.get(&node).filter(|(_, until)| now < *until).map_or(usual, |(late, _)| *late);
             let visible = now + TimeDelta::seconds(late);
             let points = [
-                ("Healthy", is_up.then(|| if ready { 1.0 } else { 0.0 })),
+                ("Healthy", is_up.then_some(f64::from(u8::from(ready)))),
                 ("Requests", (requests > 0).then_some(f64::from(requests))),
                 ("Open", (open > 0).then_some(f64::from(open))),
             ];
@@ -594,8 +599,12 @@ impl<'a, S: Stage> Play<'a, S> {
                 let Some(pool) = pool(&name) else { return };
                 (0..apps).for_each(|_| drop(self.ask(Ask::Wake(pool.clone(), None), 0)));
             }
-            What::LogLine { pool: name } => pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::LogLine(pool), 0))),
-            What::Status { pool: name } => pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::Status(pool), 0))),
+            What::LogLine { pool: name } => {
+                pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::LogLine(pool), 0)))
+            }
+            What::Status { pool: name } => {
+                pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::Status(pool), 0)))
+            }
             What::HandStart { node: id } => node(&id).into_iter().for_each(|id| self.change(Change::Start(id))),
             What::HandStop { node: id } => node(&id).into_iter().for_each(|id| self.change(Change::Stop(id))),
             What::Hold { pool: name, node: id, minutes } => {
@@ -674,11 +683,7 @@ impl<'a, S: Stage> Play<'a, S> {
 
 /// In words, for the timeline.
 pub fn describe(what: &What) -> String {
-    match what {
-        What::Fault(fault) => match (fault.kind, &fault.code) {
-            (Kind::Refused, Some(code)) => format!("fault: the next {} is refused: {code}", fault.call),
-            (kind, _) => format!("fault: the next {}: {}", fault.call, kind.as_str()),
-        },
-        other => serde_json::to_string(other).unwrap_or_default(),
-    }
+    let What::Fault(fault) = what else { return serde_json::to_string(what).unwrap_or_default() };
+    let code = fault.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+    format!("fault: the next {} that fits: {}{code}", fault.call, fault.kind.as_str())
 }
