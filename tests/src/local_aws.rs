@@ -133,6 +133,18 @@ impl LocalAws {
         self.ask::<Value>(Method::POST, "faults", Some(faults)).await;
     }
 
+    /// Removes the faults that wait and gives what is left of them.
+    pub async fn take_faults(&self) -> Vec<Value> {
+        let left = self.waiting_faults().await;
+        self.clear_faults().await;
+        left
+    }
+
+    /// Gives the faults that wait.
+    pub async fn waiting_faults(&self) -> Vec<Value> {
+        self.ask(Method::GET, "faults", None).await
+    }
+
     /// Removes the faults that wait.
     pub async fn clear_faults(&self) {
         self.ask::<Value>(Method::DELETE, "faults", None).await;
@@ -146,6 +158,11 @@ impl LocalAws {
     /// Gives the AWS calls since the start or the last clearing.
     pub async fn calls(&self) -> Vec<CallSeen> {
         self.ask(Method::GET, "calls", None).await
+    }
+
+    /// Gives the AWS calls seen so far and forgets them.
+    pub async fn take_calls(&self) -> Vec<CallSeen> {
+        self.ask(Method::DELETE, "calls", None).await
     }
 
     /// Forgets the calls seen so far.
@@ -167,6 +184,11 @@ impl LocalAws {
     /// Gives the messages published since the start or the last reset.
     pub async fn published(&self) -> Vec<Published> {
         self.ask(Method::GET, "published", None).await
+    }
+
+    /// Gives the messages published so far and forgets them.
+    pub async fn take_published(&self) -> Vec<Published> {
+        self.ask(Method::DELETE, "published", None).await
     }
 
     /// Makes it an empty account again, at the time it began with.
