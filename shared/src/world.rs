@@ -59,6 +59,7 @@ fn about(call: &Call) -> Option<&NodeId> {
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
         | Call::MarkPublished { .. }
+        | Call::KeepUntold { .. }
         | Call::ReadLogs { .. }
         | Call::ReadHistory { .. }
         | Call::ReadSamples { .. }
@@ -208,6 +209,11 @@ impl World {
     /// Makes a coming call fail.
     pub fn fail(&mut self, fault: WorldFault) {
         self.faults.push(fault);
+    }
+
+    /// Nothing fails any more.
+    pub fn heal(&mut self) {
+        self.faults.clear();
     }
 
     /// The node hangs in its next `stopping` until it is forced.
@@ -434,6 +440,14 @@ impl World {
             Call::Publish { alert } => {
                 self.published.push(alert.clone());
                 Answer::Published(Ok(()))
+            }
+            Call::KeepUntold { pool, key, text } => {
+                let untold = &mut self.record(pool).untold;
+                match text {
+                    Some(text) => drop(untold.insert(key.clone(), text.clone())),
+                    None => drop(untold.remove(key)),
+                }
+                Answer::Recorded(Ok(()))
             }
             Call::MarkPublished { key } => {
                 self.alerts.entry(key.clone()).or_insert((self.now, true)).1 = true;

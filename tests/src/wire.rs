@@ -39,6 +39,7 @@ pub fn wire(call: &str) -> Value {
         "record" => ("dynamodb", "UpdateItem", Some("#claim.#answer = :answer")),
         "facts" => ("dynamodb", "UpdateItem", Some("#f0")),
         "mark_published" => ("dynamodb", "UpdateItem", Some("published = :yes")),
+        "untold" => ("dynamodb", "UpdateItem", Some("#untold")),
         "publish" => ("sns", "Publish", None),
         other => panic!("no call is named {other}"),
     };

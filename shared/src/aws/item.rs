@@ -1,6 +1,6 @@
 //! The pool's item: attributes to facts and back.
 
-use crate::domain::{Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord};
+use crate::domain::{AlertKey, Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord};
 use crate::run::Fact;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 
 pub(super) type Item = HashMap<String, AttributeValue>;
+
+/// What the attribute of a message that could not be sent begins with; its key stands behind.
+pub(super) const UNTOLD: &str = "untold#";
 
 /// Reads an item. An attribute that cannot be read counts as absent and is listed: one bad fact never hides the others
 /// (field case 23). One of NULL, which only a person writes, is no absent one: DynamoDB's conditions hold it to be there.
@@ -53,6 +56,7 @@ fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
         "gate" => put(&mut record.gate, value),
         "rate" => put(&mut record.rate, value),
         _ if name.starts_with("wait#") => read_waiting(record, name, value),
+        _ if name.starts_with(UNTOLD) => read_untold(record, name, value),
         _ => match name.split_once('#').and_then(|(kind, id)| Some((kind, NodeId::new(id).ok()?))) {
             Some((kind, id)) => read_fact(record.nodes.entry(id).or_default(), kind, value),
             None => false,
@@ -65,6 +69,12 @@ fn read_waiting(record: &mut PoolRecord, name: &str, value: AttributeValue) -> b
     let id = name.split_once('#').and_then(|(_, id)| LeaseId::new(id).ok());
     let until = serde_dynamo::from_attribute_value(value).ok();
     id.zip(until).map(|(id, until)| record.waiting.insert(id, until)).is_some()
+}
+
+fn read_untold(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
+    let key = name.strip_prefix(UNTOLD).map(|key| AlertKey(key.to_owned()));
+    let text = serde_dynamo::from_attribute_value(value).ok();
+    key.zip(text).map(|(key, text)| record.untold.insert(key, text)).is_some()
 }
 
 fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {

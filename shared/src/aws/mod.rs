@@ -100,6 +100,9 @@ impl Aws {
             Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts).await),
             Call::ClaimAlert { key, at } => Answer::AlertClaim(self.claim_alert(key, *at).await),
             Call::MarkPublished { key } => Answer::Recorded(self.mark_published(key).await),
+            Call::KeepUntold { pool, key, text } => {
+                Answer::Recorded(self.keep_untold(pool, key, text.as_deref()).await)
+            }
             Call::ReadLogs { sources, from, to } => {
                 Answer::Logs(Ok(logs::activity(&self.logs, sources, *from, *to, until).await))
             }

@@ -30,6 +30,8 @@ pub struct PoolRecord {
     pub waiting: BTreeMap<LeaseId, Instant>,
     /// The wakes of the newest minute in which one came.
     pub rate: Option<Rate>,
+    /// Messages that could not be sent, as text, each until a tick gets it out: what they are about may have passed.
+    pub untold: BTreeMap<AlertKey, String>,
     /// What is known of each node.
     pub nodes: BTreeMap<NodeId, NodeRecord>,
     /// Attributes that could not be read. They count as absent, except that a node with an unreadable claim is Unknown.

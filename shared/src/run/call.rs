@@ -464,6 +464,15 @@ pub enum Call {
         /// The alert.
         alert: Alert,
     },
+    /// Keeps a message that could not be sent, or takes it away again.
+    KeepUntold {
+        /// With whose item it is kept.
+        pool: PoolName,
+        /// Its key.
+        key: AlertKey,
+        /// The message as text; none once it is out.
+        text: Option<String>,
+    },
     /// Notes that a claimed alert was published. One that was claimed and not published is sent again by a later run.
     MarkPublished {
         /// Its key.
@@ -488,6 +497,7 @@ impl Call {
             Self::ClaimAlert { .. } => "claim_alert",
             Self::Publish { .. } => "publish",
             Self::MarkPublished { .. } => "mark_published",
+            Self::KeepUntold { .. } => "untold",
             Self::ReadLogs { .. } => "logs",
             Self::ReadHistory { .. } => "history",
             Self::ReadSamples { .. } => "samples",
@@ -537,6 +547,7 @@ impl Call {
             Self::RecordAnswer { .. }
             | Self::WriteFacts { .. }
             | Self::MarkPublished { .. }
+            | Self::KeepUntold { .. }
             | Self::CreateBudget { .. }
             | Self::SetBudgetAmount { .. }
             | Self::CreateNotices { .. }

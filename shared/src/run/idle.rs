@@ -533,6 +533,8 @@ impl IdleRun {
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts)
             .with_put_back(std::mem::take(&mut self.resizes))
             .with_deferred(std::mem::take(&mut self.deferred));
+        // Once a run; the second look has the same.
+        let acts = if self.only.is_none() { acts.with_untold() } else { acts };
         self.acted(acts, Vec::new())
     }
 
