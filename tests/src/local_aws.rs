@@ -17,8 +17,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// Loading moto takes a second or two; a first start, without compiled Python files, several.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// Loading moto takes a second or two; a first start, without compiled Python files, several. On a machine that is busy
+/// with twenty other things it took over a minute.
+const START_LIMIT: Duration = Duration::from_secs(240);
 
 /// A running local AWS; dropping it ends it.
 ///
@@ -71,7 +72,7 @@ impl LocalAws {
     /// Starts it for the project folder `root`, with the clock at the launcher's own beginning.
     ///
     /// # Errors
-    /// Its Python packages are not installed, or it ended or did not listen within a minute.
+    /// Its Python packages are not installed, or it ended or did not listen within four minutes.
     pub async fn start(root: &Path) -> io::Result<Self> {
         Self::launch(root, &[]).await
     }
@@ -107,7 +108,7 @@ impl LocalAws {
         local_aws.endpoint = match tokio::time::timeout(START_LIMIT, endpoint).await {
             Ok(Ok(endpoint)) => endpoint,
             Ok(Err(_)) => return Err(io::Error::other("the local AWS ended before it listened; stderr says why")),
-            Err(_) => return Err(io::Error::other("the local AWS did not listen within a minute")),
+            Err(_) => return Err(io::Error::other("the local AWS did not listen within four minutes")),
         };
         Ok(local_aws)
     }

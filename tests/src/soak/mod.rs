@@ -9,6 +9,7 @@
 //! * Decisions are not replayed here: the answers that a run got stay in its process.
 //! * What cannot be played is named by [`left_out`].
 
+mod change;
 mod opening;
 mod said;
 mod trouble;
@@ -19,12 +20,9 @@ pub use trouble::{left_out, plays};
 use crate::local_aws::Published;
 use crate::runtime_api::{Invocation, LocalServer};
 use crate::stage;
-use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
-use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
-use aws_sdk_cloudwatchlogs::types::InputLogEvent;
 use chrono::TimeDelta;
 use futures::future::join_all;
-use opening::{ClockFace, STREAM};
+use opening::ClockFace;
 use reveille::aws::{Aws, BeatWriter};
 use reveille::domain::{AlertKey, Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord};
 use reveille::run::{Alert, AlertKind, Answer, Call, History, MetricRef};
@@ -46,14 +44,8 @@ use trouble::Trouble;
 const LONGEST: Duration = Duration::from_secs(60);
 /// A fault that kills is looked for so often; its answer is held back for much longer.
 const LOOK_FOR_DEATH: Duration = Duration::from_millis(50);
-/// The functions have 30 seconds.
-const SLOWEST_SECONDS: i64 = 25;
-/// Until somebody forces it.
-const HANGS_SECONDS: u32 = 86_400;
 /// The local AWS's own.
 const STOPPING_SECONDS: u32 = 40;
-/// PutMetricData takes 1000.
-const MOST_POINTS: usize = 500;
 /// These change nodes.
 const CHANGES: [&str; 3] = ["StartInstances", "StopInstances", "ModifyInstanceAttribute"];
 
@@ -180,27 +172,6 @@ impl Local {
         self.face.store(self.shown.timestamp_millis(), Ordering::SeqCst);
     }
 
-    /// What the nodes have written meanwhile.
-    async fn flush(&mut self) {
-        let points = std::mem::take(&mut self.points);
-        let cloudwatch = aws_sdk_cloudwatch::Client::new(&self.stage.sdk);
-        for some in points.chunks(MOST_POINTS) {
-            let namespace = some.first().map(|(metric, ..)| metric.namespace.clone());
-            let data = some.iter().map(datum).collect();
-            let sent = cloudwatch.put_metric_data().set_namespace(namespace).set_metric_data(Some(data)).send().await;
-            sent.expect("the local AWS takes points");
-        }
-        for (node, beat) in std::mem::take(&mut self.beats) {
-            self.writer.write(&node, &beat).await.expect("the local AWS takes a beat");
-        }
-        let logs = aws_sdk_cloudwatchlogs::Client::new(&self.stage.sdk);
-        for (group, at, line) in std::mem::take(&mut self.lines) {
-            let event = InputLogEvent::builder().timestamp(at.timestamp_millis()).message(line).build();
-            let put = logs.put_log_events().log_group_name(group).log_stream_name(STREAM);
-            put.log_events(event.expect("a whole event")).send().await.expect("the local AWS takes a line");
-        }
-    }
-
     /// Waits for all that are out, and tells what happened.
     async fn join(&mut self) {
         if self.out.is_empty() {
@@ -209,7 +180,7 @@ impl Local {
         let before = self.nodes.clone();
         let (sent, killed) = self.ends().await;
         let left = if self.trouble.is_posted() { self.stage.aws.take_faults().await } else { Vec::new() };
-        let strikes = self.trouble.take_struck(&left);
+        let strikes = self.trouble.take_struck(&left, sent.iter().any(|run| run.said.died));
         let calls = self.stage.aws.take_calls().await;
         // A call whose caller was killed is listed when its answer is lost, that is later.
         if killed || calls.iter().any(|call| CHANGES.contains(&call.action.as_str())) {
@@ -311,76 +282,6 @@ impl Local {
         let (stage, event, asked) = (Arc::clone(&self.stage), said::event(&ask, self.now), ask.clone());
         let task = tokio::spawn(async move { said::function(&stage, &asked).invoke(&event).await });
         self.out.push(Sent { key, ask, task });
-    }
-
-    async fn change_now(&mut self, change: Change) {
-        let ec2 = aws_sdk_ec2::Client::new(&self.stage.sdk);
-        match change {
-            // What EC2 refuses a person is no change.
-            Change::Start(node) => drop(ec2.start_instances().instance_ids(node.as_str()).send().await),
-            Change::Stop(node) => drop(ec2.stop_instances().instance_ids(node.as_str()).send().await),
-            Change::Hold(pool, node, hold) => drop(self.answer(&Call::SetHold { pool, node, hold }).await),
-            Change::Gate(pool, gate) => drop(self.answer(&Call::SetGate { pool, gate, at: self.now }).await),
-            Change::NoCapacity(node, none) => self.set(&node, json!({"no_capacity": none})).await,
-            Change::NoCapacityType(kind, none) => {
-                if none {
-                    self.full_types.insert(kind);
-                } else {
-                    self.full_types.remove(&kind);
-                }
-                self.stage.aws.config(json!({"no_capacity_types": self.full_types})).await;
-            }
-            Change::RefuseStop(node, code) => {
-                // A person's STOP is refused by the protection too, which is the lasting cause that EC2 knows itself.
-                let protected = code.as_deref() == Some("OperationNotPermitted");
-                self.set(&node, json!({"disable_api_stop": protected})).await;
-                self.trouble.refuse_stops(node, code.filter(|_| !protected));
-            }
-            Change::Hang(node) => {
-                self.set(&node, json!({"stopping_seconds": HANGS_SECONDS})).await;
-                self.hanging.insert(node);
-            }
-            Change::FallBack(node, code) => {
-                let message = format!("{code}: the start fell back");
-                self.set(&node, json!({"falls_back": {"code": code, "message": message}})).await;
-            }
-            Change::BudgetGone => self.delete_budget().await,
-            Change::NoticesGone => self.delete_notices().await,
-            Change::Amount(to) => self.give_amount(&to),
-            Change::Point(metric, at, value) => self.points.push((metric, at, value)),
-            Change::Beat(node, beat) => drop(self.beats.insert(node, beat)),
-            Change::Log(group, at, line) => self.lines.push((group, at, line)),
-            Change::ClockOff(seconds) => self.off = TimeDelta::seconds(seconds),
-            Change::Outage(call, code, lasts) => self.trouble.outage(self.now + TimeDelta::seconds(lasts), call, code),
-            Change::Slow(seconds) => self.slow = seconds.min(SLOWEST_SECONDS),
-        }
-    }
-
-    async fn delete_budget(&self) {
-        let config = self.stage.config();
-        let Some(budget) = &config.budget else { return };
-        let budgets = aws_sdk_budgets::Client::new(&self.stage.sdk);
-        // None is there before the guard's first run.
-        budgets.delete_budget().account_id(config.account()).budget_name(&budget.name).send().await.ok();
-    }
-
-    async fn delete_notices(&self) {
-        let config = self.stage.config();
-        let Some(budget) = &config.budget else { return };
-        let (account, name) = (config.account(), budget.name.as_str());
-        let budgets = aws_sdk_budgets::Client::new(&self.stage.sdk);
-        let found = budgets.describe_notifications_for_budget().account_id(account).budget_name(name).send().await;
-        for notice in found.ok().and_then(|found| found.notifications).unwrap_or_default() {
-            let deleted = budgets.delete_notification().account_id(account).budget_name(name).notification(notice);
-            deleted.send().await.expect("the local AWS deletes a notification");
-        }
-    }
-
-    fn give_amount(&mut self, to: &str) {
-        let stage = Arc::get_mut(&mut self.stage).expect("no invocation is out");
-        let Ok(mut budget) = serde_json::from_str::<Value>(&stage.vars["REVEILLE_BUDGET"]) else { return };
-        budget["amount"] = json!(to);
-        stage.give_budget(&budget.to_string()).expect("the budget guard is built");
     }
 }
 
@@ -487,14 +388,4 @@ fn alert(message: Published) -> Alert {
         body: message.message,
         attributes: BTreeMap::new(),
     }
-}
-
-fn datum((metric, at, value): &(MetricRef, Instant, f64)) -> MetricDatum {
-    let dimension = |(name, value): (&String, &String)| Dimension::builder().name(name).value(value).build();
-    MetricDatum::builder()
-        .metric_name(&metric.metric)
-        .set_dimensions(Some(metric.dimensions.iter().map(dimension).collect()))
-        .timestamp(SdkDateTime::from_millis(at.timestamp_millis()))
-        .value(*value)
-        .build()
 }

@@ -137,3 +137,23 @@ async fn add_log_group(sdk: &SdkConfig, group: &str) -> StageResult<()> {
     logs.create_log_stream().log_group_name(group).log_stream_name(STREAM).send().await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::root;
+    use reveille_soak::trace::Trace;
+
+    #[test]
+    fn a_short_day_has_the_early_calls_and_all_else_in_its_hours() {
+        let day = Day::of(3, &Trace::open(&root()).unwrap());
+        let short = shortened(&day, 8);
+        let count =
+            |day: &Day, wanted: fn(&What) -> bool| day.happenings.iter().filter(|one| wanted(&one.what)).count();
+        let (call, other) =
+            (|what: &What| matches!(what, What::Call { .. }), |what: &What| !matches!(what, What::Call { .. }));
+        assert!(short.happenings.iter().all(|one| one.at < 8 * 3600));
+        assert_eq!(count(&short, other), count(&day, other));
+        assert!(count(&short, call) > 0 && count(&short, call) < count(&day, call));
+    }
+}

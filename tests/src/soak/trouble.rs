@@ -112,12 +112,15 @@ impl Trouble {
         posted.any(|(n, one)| one.strike.kind == Kind::Killed && has_struck(n, one, left))
     }
 
-    /// What struck, by what is left of the faults. The others wait on.
-    pub(super) fn take_struck(&mut self, left: &[Value]) -> Vec<Strike> {
+    /// What struck, by what is left of the faults. The others wait on. One that was to kill counts only if a run died: one
+    /// whose run had its answer before was a lost answer.
+    pub(super) fn take_struck(&mut self, left: &[Value], died: bool) -> Vec<Strike> {
         let mut strikes = Vec::new();
         for (n, one) in std::mem::take(&mut self.posted).into_iter().enumerate() {
             if has_struck(n, &one, left) {
-                self.struck.add(one.strike.kind, &one.strike.call);
+                if died || one.strike.kind != Kind::Killed {
+                    self.struck.add(one.strike.kind, &one.strike.call);
+                }
                 strikes.push(one.strike);
             } else {
                 self.armed.extend(one.armed);
@@ -196,4 +199,68 @@ fn on_the_wire(call: &str) -> Value {
 
 fn is_sent_once(call: &str) -> bool {
     ["start", "stop", "resize"].contains(&call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Instant {
+        "2026-11-30T10:00:00Z".parse().unwrap()
+    }
+
+    fn fault(kind: Kind, call: &str) -> Fault {
+        Fault { kind, call: call.to_owned(), code: None }
+    }
+
+    fn with(faults: &[Fault]) -> Trouble {
+        let mut trouble = Trouble::default();
+        faults.iter().for_each(|fault| trouble.arm(fault.clone()));
+        trouble
+    }
+
+    #[test]
+    fn every_pair_is_played_or_named_as_left_out() {
+        let left_out = left_out();
+        for (kind, call) in pairs() {
+            let is_played = spoilt(&fault(kind, call), 5_000).is_some();
+            assert_ne!(is_played, left_out.contains(&(kind, call)), "{kind:?} {call}");
+        }
+    }
+
+    #[test]
+    fn a_fault_that_struck_is_spent_and_one_that_did_not_waits_on() {
+        let mut trouble = with(&[fault(Kind::Lost, "claim"), fault(Kind::Lost, "claim"), fault(Kind::Twice, "facts")]);
+        let mut left = trouble.post(now(), 1);
+        // The local AWS takes one away that is spent, and counts one down that is not yet.
+        left.remove(2);
+        left[0]["times"] = json!(1);
+        let struck: Vec<_> = trouble.take_struck(&left, false).into_iter().map(|one| (one.kind, one.call)).collect();
+        assert_eq!(struck, [(Kind::Lost, "claim".to_owned()), (Kind::Twice, "facts".to_owned())]);
+        assert_eq!((trouble.post(now(), 1).len(), trouble.struck.total()), (1, 2));
+    }
+
+    #[test]
+    fn a_fault_that_kills_counts_only_if_a_run_died() {
+        for (died, count) in [(true, 1), (false, 0)] {
+            let mut trouble = with(&[fault(Kind::Killed, "stop")]);
+            trouble.post(now(), 1);
+            trouble.take_struck(&[], died);
+            assert_eq!(trouble.struck.total(), count, "died: {died}");
+        }
+    }
+
+    #[test]
+    fn an_outage_stands_for_its_time_and_a_stale_look_waits_for_a_change() {
+        let mut trouble = with(&[fault(Kind::Stale, "describe")]);
+        trouble.outage(now() + chrono::TimeDelta::minutes(5), "beats".to_owned(), "InternalServerError".to_owned());
+        let posted = |trouble: &mut Trouble, seconds: i64| {
+            let faults = trouble.post(now() + chrono::TimeDelta::seconds(seconds), 1);
+            trouble.take_struck(&faults, false);
+            faults.len()
+        };
+        assert_eq!((posted(&mut trouble, 0), posted(&mut trouble, 300)), (1, 0));
+        trouble.moved = Some(now() + chrono::TimeDelta::seconds(290));
+        assert_eq!(posted(&mut trouble, 300), 1);
+    }
 }
