@@ -8,7 +8,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak model mutants lint invoke front package setup build reference
+.PHONY: help demo test soak soak-local model fuzz mutants lint invoke front package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ mutants: ## every mutant of decide/ and run/ against the core's tests: target/mu
 invoke: build ## one event file through the built function: make invoke F=wake C=prewarm
 	@if [ -z "$(F)" ] || [ -z "$(C)" ]; then echo "usage: make invoke F=wake C=prewarm; cases:"; ls events/*/*.json; exit 2; fi
 	@$(TARGET)/debug/invoke $(F) events/$(F)/$(C).json
+
+soak-local: build ## random days with faults, by the built functions on the local AWS: make soak-local SEEDS=5, or SEED=17
+	@$(TARGET)/debug/soak_local $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),5)) $(if $(HOURS),--hours $(HOURS))
 
 front: build ## the wake function behind a URL on loopback, with one sleeping node, until Ctrl-C
 	@$(TARGET)/debug/front

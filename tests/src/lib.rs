@@ -6,4 +6,6 @@ pub mod front;
 pub mod local_aws;
 pub mod report;
 pub mod runtime_api;
+pub mod soak;
 pub mod stage;
+pub mod wire;

@@ -17,8 +17,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// Loading moto takes a second or two; a first start, without compiled Python files, several.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// Loading moto takes a second or two; a first start, without compiled Python files, several. On a machine that is busy
+/// with twenty other things it took over a minute.
+const START_LIMIT: Duration = Duration::from_secs(240);
 
 /// A running local AWS; dropping it ends it.
 ///
@@ -71,7 +72,7 @@ impl LocalAws {
     /// Starts it for the project folder `root`, with the clock at the launcher's own beginning.
     ///
     /// # Errors
-    /// Its Python packages are not installed, or it ended or did not listen within a minute.
+    /// Its Python packages are not installed, or it ended or did not listen within four minutes.
     pub async fn start(root: &Path) -> io::Result<Self> {
         Self::launch(root, &[]).await
     }
@@ -107,7 +108,7 @@ impl LocalAws {
         local_aws.endpoint = match tokio::time::timeout(START_LIMIT, endpoint).await {
             Ok(Ok(endpoint)) => endpoint,
             Ok(Err(_)) => return Err(io::Error::other("the local AWS ended before it listened; stderr says why")),
-            Err(_) => return Err(io::Error::other("the local AWS did not listen within a minute")),
+            Err(_) => return Err(io::Error::other("the local AWS did not listen within four minutes")),
         };
         Ok(local_aws)
     }
@@ -133,6 +134,18 @@ impl LocalAws {
         self.ask::<Value>(Method::POST, "faults", Some(faults)).await;
     }
 
+    /// Removes the faults that wait and gives what is left of them.
+    pub async fn take_faults(&self) -> Vec<Value> {
+        let left = self.waiting_faults().await;
+        self.clear_faults().await;
+        left
+    }
+
+    /// Gives the faults that wait.
+    pub async fn waiting_faults(&self) -> Vec<Value> {
+        self.ask(Method::GET, "faults", None).await
+    }
+
     /// Removes the faults that wait.
     pub async fn clear_faults(&self) {
         self.ask::<Value>(Method::DELETE, "faults", None).await;
@@ -146,6 +159,11 @@ impl LocalAws {
     /// Gives the AWS calls since the start or the last clearing.
     pub async fn calls(&self) -> Vec<CallSeen> {
         self.ask(Method::GET, "calls", None).await
+    }
+
+    /// Gives the AWS calls seen so far and forgets them.
+    pub async fn take_calls(&self) -> Vec<CallSeen> {
+        self.ask(Method::DELETE, "calls", None).await
     }
 
     /// Forgets the calls seen so far.
@@ -167,6 +185,11 @@ impl LocalAws {
     /// Gives the messages published since the start or the last reset.
     pub async fn published(&self) -> Vec<Published> {
         self.ask(Method::GET, "published", None).await
+    }
+
+    /// Gives the messages published so far and forgets them.
+    pub async fn take_published(&self) -> Vec<Published> {
+        self.ask(Method::DELETE, "published", None).await
     }
 
     /// Makes it an empty account again, at the time it began with.

@@ -22,7 +22,7 @@ use axum::routing::{get, post};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::process::{Child, Command};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
@@ -119,6 +119,7 @@ pub struct Function {
     slots: Semaphore,
     idle: Mutex<Vec<Process>>,
     log: Log,
+    kill: Arc<Notify>,
 }
 
 impl Function {
@@ -130,7 +131,8 @@ impl Function {
         spec.binary = spec.binary.canonicalize().map_err(|e| {
             io::Error::new(e.kind(), format!("find the binary {} of {} failed: {e}", spec.binary.display(), spec.name))
         })?;
-        Ok(Self { slots: Semaphore::new(spec.max_instances), spec, idle: Mutex::default(), log: Log::default() })
+        let slots = Semaphore::new(spec.max_instances);
+        Ok(Self { slots, spec, idle: Mutex::default(), log: Log::default(), kill: Arc::default() })
     }
 
     /// Invokes the function, waiting in line while all instances are busy.
@@ -152,6 +154,11 @@ impl Function {
         locked(&self.idle).clear();
     }
 
+    /// Kills the processes that hold an event now.
+    pub fn kill_busy(&self) {
+        self.kill.notify_waiters();
+    }
+
     /// Gives all lines that all processes have written.
     pub fn logs(&self) -> Vec<String> {
         locked(&self.log).clone()
@@ -160,7 +167,7 @@ impl Function {
     async fn run(&self, payload: &Value) -> Invocation {
         let mut process = match self.warm() {
             Some(process) => process,
-            None => match Process::spawn(&self.spec, Arc::clone(&self.log)).await {
+            None => match Process::spawn(&self.spec, Arc::clone(&self.log), Arc::clone(&self.kill)).await {
                 Ok(process) => process,
                 Err(e) => {
                     let detail = format!("run {} failed: {e}", self.spec.binary.display());
@@ -209,6 +216,7 @@ struct Process {
     reports: mpsc::UnboundedReceiver<Report>,
     output: PipeWriter,
     lines: mpsc::UnboundedReceiver<Vec<String>>,
+    kill: Arc<Notify>,
     _api: LocalServer,
 }
 
@@ -228,7 +236,7 @@ enum Report {
 }
 
 impl Process {
-    async fn spawn(spec: &FunctionSpec, log: Log) -> io::Result<Self> {
+    async fn spawn(spec: &FunctionSpec, log: Log, kill: Arc<Notify>) -> io::Result<Self> {
         let (events, handed_over) = mpsc::channel(1);
         let (reported, reports) = mpsc::unbounded_channel();
         let environment = environment(spec);
@@ -249,7 +257,7 @@ impl Process {
             .stderr(output.try_clone()?)
             .kill_on_drop(true)
             .spawn()?;
-        Ok(Self { child, ready: false, events, reports, output, lines, _api: api })
+        Ok(Self { child, ready: false, events, reports, output, lines, kill, _api: api })
     }
 
     async fn invoke(&mut self, payload: &Value, timeout: Duration) -> Invocation {
@@ -314,6 +322,8 @@ impl Process {
             // A report sent just before the end counts.
             biased;
             Some(report) = self.reports.recv() => Ok(report),
+            // Whoever hears of an end without an answer kills the process.
+            () = self.kill.notified() => Err("killed".to_owned()),
             status = self.child.wait() => Err(status.map_or_else(|e| e.to_string(), |status| status.to_string())),
         }
     }

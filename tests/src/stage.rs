@@ -314,12 +314,7 @@ impl Stage {
 
     /// A request to the function URL, with the stage's token.
     pub async fn request(&self, method: &str, path: &str, body: &Value) -> (u16, Value, Invocation) {
-        let body = if body.is_null() { Value::Null } else { json!(body.to_string()) };
-        let event = json!({"version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "",
-            "headers": {"content-type": "application/json", "authorization": format!("Bearer {TOKEN}")},
-            "requestContext": {"http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "app"}},
-            "body": body, "isBase64Encoded": false});
-        let invocation = self.wake.invoke(&event).await;
+        let invocation = self.wake.invoke(&url_event(method, path, body)).await;
         let (status, answer) = http_answer(&invocation);
         (status, answer, invocation)
     }
@@ -334,6 +329,15 @@ impl Stage {
             .collect();
         self.wake.invoke(&log_batch(group, &events)).await
     }
+}
+
+/// A request to the function URL as Lambda hands it over, with the stage's token.
+pub fn url_event(method: &str, path: &str, body: &Value) -> Value {
+    let body = if body.is_null() { Value::Null } else { json!(body.to_string()) };
+    json!({"version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "",
+        "headers": {"content-type": "application/json", "authorization": format!("Bearer {TOKEN}")},
+        "requestContext": {"http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "app"}},
+        "body": body, "isBase64Encoded": false})
 }
 
 /// Status and JSON body of a function-URL answer; 0 where the function failed.
