@@ -1,13 +1,14 @@
 # Needs Rust, a C compiler, make and Python 3. All else goes into the project folder: target/ and .tools/.
 SHELL := /bin/sh
 CARGO_DENY_VERSION := 0.20.2
+CARGO_FUZZ_VERSION := 0.13.2
 PYTHON := .tools/python
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint invoke front package setup build reference
+.PHONY: help demo test lint invoke front fuzz package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +31,9 @@ invoke: build ## one event file through the built function: make invoke F=wake C
 
 front: build ## the wake function behind a URL on loopback, with one sleeping node, until Ctrl-C
 	@$(TARGET)/debug/front
+
+fuzz: ## every fuzz target for SECONDS (600) each, or one: make fuzz T=lines_json SECONDS=60 (needs a nightly)
+	@sh tests/fuzz.sh $(CARGO_FUZZ_VERSION) $(or $(SECONDS),600) $(T)
 
 package: ## release zips for provided.al2023 under target/lambda (cargo-lambda from PyPI)
 	@sh tests/package.sh
