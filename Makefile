@@ -2,6 +2,7 @@
 SHELL := /bin/sh
 CARGO_DENY_VERSION := 0.20.2
 CARGO_MUTANTS_VERSION := 27.1.0
+CARGO_FUZZ_VERSION := 0.13.2
 PYTHON := .tools/python
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PYTHONPATH := $(CURDIR)/$(PYTHON)
@@ -47,6 +48,9 @@ soak-local: build ## random days with faults, by the built functions on the loca
 
 front: build ## the wake function behind a URL on loopback, with one sleeping node, until Ctrl-C
 	@$(TARGET)/debug/front
+
+fuzz: ## every fuzz target for SECONDS (600) each, or one: make fuzz T=lines_json SECONDS=60 (needs a nightly)
+	@sh tests/fuzz.sh $(CARGO_FUZZ_VERSION) $(or $(SECONDS),600) $(T)
 
 package: ## release zips for provided.al2023 under target/lambda (cargo-lambda from PyPI)
 	@sh tests/package.sh

@@ -1,6 +1,8 @@
 //! Wake: a pre-warm call, a batch of request-log lines or a state-change event; several may come at once, one START goes out.
 
 mod access;
+#[cfg(test)]
+mod corpus_tests;
 mod event;
 mod handler;
 mod http;

@@ -30,7 +30,8 @@ const FIRST_TIME_SECONDS: f64 = 1e8;
 /// Fields of an object in the order in which they stand, under their own names.
 pub(super) type Pairs = Vec<(String, Value)>;
 
-pub(super) fn read(line: &[u8], reader: &Reader) -> Option<RequestLine> {
+/// Reads an object, or what is wrapped in it; `wrappers` are those that may still be opened.
+pub(super) fn read(line: &[u8], reader: &Reader, wrappers: u8) -> Option<RequestLine> {
     let pairs = pairs(&String::from_utf8_lossy(line));
     let mapped = reader.mapped(&pairs);
     let own = mapped.fields.into_iter().map(|(name, value)| (name.to_owned(), value));
@@ -39,7 +40,7 @@ pub(super) fn read(line: &[u8], reader: &Reader) -> Option<RequestLine> {
     let line = reader.takes(shape).then(|| request_line(&fields, shape).or_else(|| common_log(&fields))).flatten();
     match line {
         Some(line) => Some(overridden(line, mapped.took, mapped.at)),
-        None => reader.read(text(&fields, WRAPPED)?.as_bytes()),
+        None => reader.read_in(text(&fields, WRAPPED)?.as_bytes(), wrappers.checked_sub(1)?),
     }
 }
 
@@ -388,6 +389,15 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(closed(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_in_four_wrappers_is_read_and_in_five_is_not() {
+        let request = r#"{"request":"GET /a HTTP/1.1","status":200}"#.to_owned();
+        let wrapped =
+            |times: usize| (0..times).fold(request.clone(), |line, _| serde_json::json!({"log": line}).to_string());
+        assert_eq!(read(wrapped(4).as_bytes()).map(|line| line.path).as_deref(), Some("/a"));
+        assert_eq!(read(wrapped(5).as_bytes()), None);
     }
 
     #[test]

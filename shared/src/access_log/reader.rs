@@ -40,6 +40,10 @@ const FORMATS: [(&str, Format); 7] = [
     ("caddy", Format::Caddy),
 ];
 
+/// Objects around a line that are opened, one in the other: a container runtime's in a shipper's in a collector's. Each
+/// costs as much as the line is long, and whoever may write a text into a log may nest hundreds.
+const MOST_WRAPPERS: u8 = 4;
+
 /// The formats by name, for the fault and the reference.
 pub(super) fn format_names() -> String {
     FORMATS.map(|(name, _)| name).join(", ")
@@ -97,8 +101,13 @@ impl Reader {
     /// Reads one line, of which only the first 256 KiB are looked at. An object that only wraps another line (`log`,
     /// `message`) is opened in every format.
     pub(super) fn read(&self, line: &[u8]) -> Option<RequestLine> {
+        self.read_in(line, MOST_WRAPPERS)
+    }
+
+    /// Opens so many wrappers at most.
+    pub(super) fn read_in(&self, line: &[u8], wrappers: u8) -> Option<RequestLine> {
         let line = line[..line.len().min(MAX_LINE_BYTES)].trim_ascii();
-        if line.starts_with(b"{") { json::read(line, self) } else { self.read_text(line) }
+        if line.starts_with(b"{") { json::read(line, self, wrappers) } else { self.read_text(line) }
     }
 
     fn read_text(&self, line: &[u8]) -> Option<RequestLine> {

@@ -1,6 +1,6 @@
 //! The pool's item: attributes to facts and back.
 
-use crate::domain::{AlertKey, Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord};
+use crate::domain::{AlertKey, Gate, GateKeeper, Instant, LeaseId, NodeId, NodeRecord, PoolRecord, is_computable};
 use crate::run::Fact;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -40,7 +40,7 @@ fn gate_by_hand(value: &AttributeValue) -> Gate {
         reason: "the gate in the ledger cannot be read: correct or remove the attribute `gate` of the pool's item"
             .to_owned(),
         amount: None,
-        until: text("until").and_then(|until| until.parse().ok()),
+        until: text("until").and_then(|until| until.parse().ok()).filter(|until| is_computable(*until)),
         drain: false,
     }
 }
@@ -67,7 +67,7 @@ fn read(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
 /// `wait#LEASE`: until when a call is taken to wait.
 fn read_waiting(record: &mut PoolRecord, name: &str, value: AttributeValue) -> bool {
     let id = name.split_once('#').and_then(|(_, id)| LeaseId::new(id).ok());
-    let until = serde_dynamo::from_attribute_value(value).ok();
+    let until = from_attribute(value);
     id.zip(until).map(|(id, until)| record.waiting.insert(id, until)).is_some()
 }
 
@@ -96,7 +96,19 @@ fn read_fact(node: &mut NodeRecord, kind: &str, value: AttributeValue) -> bool {
 }
 
 fn put<T: DeserializeOwned>(place: &mut T, value: AttributeValue) -> bool {
-    serde_dynamo::from_attribute_value(value).map(|value| *place = value).is_ok()
+    from_attribute(value).map(|value| *place = value).is_some()
+}
+
+/// The one place where a fact is read: none where it is not of its type, or holds a time that no run can compute with.
+pub(super) fn from_attribute<T: DeserializeOwned>(value: AttributeValue) -> Option<T> {
+    if has_odd_time(&value) { None } else { serde_dynamo::from_attribute_value(value).ok() }
+}
+
+fn has_odd_time(value: &AttributeValue) -> bool {
+    let is_odd = |text: &String| text.parse::<Instant>().is_ok_and(|at| !is_computable(at));
+    value.as_s().is_ok_and(is_odd)
+        || value.as_m().is_ok_and(|fields| fields.values().any(has_odd_time))
+        || value.as_l().is_ok_and(|entries| entries.iter().any(has_odd_time))
 }
 
 /// A fact as an attribute.

@@ -2,7 +2,7 @@
 
 use super::Aws;
 use super::errors::{call_error, malformed, whole};
-use super::item::{Item, UNTOLD, attribute, fact, record};
+use super::item::{Item, UNTOLD, attribute, fact, from_attribute, record};
 use crate::domain::{
     AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
 };
@@ -67,7 +67,7 @@ impl Aws {
     pub(super) async fn read_beats(&self, nodes: &BTreeSet<NodeId>) -> Result<BTreeMap<NodeId, Beat>, CallError> {
         let mut beats = BTreeMap::new();
         for (node, mut item) in self.read_items("read beats", "beat#", nodes.iter().map(beat_key).collect()).await? {
-            let beat = item.remove("beat").and_then(|beat| serde_dynamo::from_attribute_value(beat).ok());
+            let beat = item.remove("beat").and_then(from_attribute);
             match NodeId::new(node).ok().zip(beat) {
                 Some((node, beat)) => drop(beats.insert(node, beat)),
                 None => tracing::warn!("a beat cannot be read"),
@@ -229,7 +229,7 @@ impl Aws {
             .await;
         let answer = sent.map_err(|error| call_error("read the budget's note", &error))?;
         let note = answer.item.and_then(|mut item| item.remove("note"));
-        Ok(note.and_then(|note| serde_dynamo::from_attribute_value(note).ok()).unwrap_or_default())
+        Ok(note.and_then(from_attribute).unwrap_or_default())
     }
 
     /// Keeps it.
@@ -433,7 +433,7 @@ fn sortable(at: Instant) -> String {
 /// One that cannot be read counts as absent: status checks still know the time.
 fn history_entry(mut item: Item) -> Option<(NodeId, Launch)> {
     let node = item.remove("node").and_then(|node| NodeId::new(node.as_s().ok()?.as_str()).ok());
-    let launch = item.remove("launch").and_then(|launch| serde_dynamo::from_attribute_value(launch).ok());
+    let launch = item.remove("launch").and_then(from_attribute);
     if node.is_none() || launch.is_none() {
         tracing::warn!("a launch in the history cannot be read");
     }

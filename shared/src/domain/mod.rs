@@ -31,6 +31,12 @@ use std::collections::BTreeMap;
 /// An instant in UTC. Zones are applied at the edge only.
 pub type Instant = DateTime<Utc>;
 
+/// Whether a run may compute with an instant that it was given: one of the years 1970 to 9999. chrono's calendar goes to the
+/// year 262,142, and at its end the sum with an hour makes the run fall, for every node.
+pub fn is_computable(at: Instant) -> bool {
+    (0..253_402_300_800).contains(&at.timestamp())
+}
+
 /// What DescribeInstances says of a node, word for word; it may be stale for minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

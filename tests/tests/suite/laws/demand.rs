@@ -255,12 +255,13 @@ pub(crate) async fn a_call_that_is_refused_does_not_wait(bench: &mut impl Bench)
 pub(crate) async fn a_wait_that_cannot_be_read_is_listed_and_hides_nothing(bench: &mut impl Bench) {
     recorded(bench.answer(&waits(Some(("call-1", morning() + seconds(180))), &[])).await);
     let before = record(bench).await;
-    for (name, value) in [("wait#call-2", json!("soon")), ("wait#call-3", json!(7))] {
+    let too_late = json!("+262142-12-31T23:59:59Z");
+    for (name, value) in [("wait#call-2", json!("soon")), ("wait#call-3", json!(7)), ("wait#call-4", too_late)] {
         bench.write_unreadable(name, value).await;
     }
     let mut item = record(bench).await;
     item.unread.sort();
-    let unread = ["wait#call-2", "wait#call-3"].map(str::to_owned).to_vec();
+    let unread = ["wait#call-2", "wait#call-3", "wait#call-4"].map(str::to_owned).to_vec();
     assert_eq!(item, PoolRecord { unread, ..before });
     assert_eq!(demand(bench).await.demand, 2, "and no wake is refused for it");
     let named = Call::RecordDemand {

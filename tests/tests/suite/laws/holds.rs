@@ -86,6 +86,10 @@ pub(crate) async fn a_hold_by_hand_without_a_note_or_an_end_is_listed_until_it_i
         ("without an end", json!({"note": "load test", "since": since})),
         ("without a beginning", json!({"until": until, "note": "load test"})),
         ("with an end that is none", json!({"until": "tomorrow", "note": "load test", "since": since})),
+        (
+            "with an end of no calendar",
+            json!({"until": "+262142-12-31T23:59:59Z", "note": "load test", "since": since}),
+        ),
         ("a plain yes", json!(true)),
     ];
     for (name, value) in rows {
