@@ -131,6 +131,17 @@ fn a_node_that_is_ready_again_has_its_first_readiness_and_teaches_no_boot() {
 }
 
 #[test]
+fn what_a_caller_s_run_sees_of_readiness_is_written_down_and_its_decision_too() {
+    let mut world = fleet("10:00", [booting()]);
+    beats(&mut world, "i-a", beat("09:59:30"));
+    let outcome = ready_by_beat().prewarm(&mut world);
+    assert!(facts(&mut world, "i-a").is_ready(Some(at("09:50"))));
+    let lines: Vec<_> =
+        outcome.decided.iter().map(|line| (line.node.clone(), line.action.as_str(), line.reason)).collect();
+    assert_eq!(lines, [(Some(id("i-a")), "nothing", Reason::AlreadyReady)]);
+}
+
+#[test]
 fn a_status_look_writes_no_readiness_down() {
     let mut world = lost();
     let before = item(&mut world);
