@@ -102,6 +102,15 @@ fn a_second_look_after_a_lost_claim_reads_no_signals_again() {
     assert_eq!((stops(&world), reason(&outcome, "i-a")), (vec![], Reason::RecentWake));
 }
 
+#[test]
+fn no_log_is_read_of_a_pool_that_sleeps() {
+    let other = node("i-b").running_since("09:00").ready_since("09:01").in_pool("batch");
+    let mut world = fleet("10:00", [node("i-a"), other]);
+    let ctx = with_logs(&world);
+    world.drive(&mut IdleRun::new(ctx));
+    assert_eq!((count(&world, "activity"), count(&world, "logs")), (1, 0));
+}
+
 /// A line a minute that is no use.
 fn prove_life_in_log(world: &mut World) {
     let line = r#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "GET /health HTTP/1.1" 200 5 "-" "curl/8""#;

@@ -321,6 +321,18 @@ fn the_other_four_are_leased_on_the_second_node_and_none_is_lost() {
 }
 
 #[test]
+fn a_start_for_calls_is_not_put_down_to_the_wake_that_has_its_node() {
+    let (mut world, _) = eight_calls();
+    let of_second = facts(&mut world, "i-b").claim.clone().expect("a claim");
+    assert_eq!((of_second.kind, of_second.source), (ClaimKind::Start, None));
+
+    let mut world = fleet("10:00", [node("i-a")]);
+    four().put(&mut world, "call");
+    let of_first = facts(&mut world, "i-a").claim.clone().expect("a claim");
+    assert_eq!((of_first.kind, of_first.source), (ClaimKind::Start, Some(WakeSource::Call)));
+}
+
+#[test]
 fn nine_waiting_calls_start_three_nodes_in_one_run() {
     let mut world = fleet("10:00", ["i-a", "i-b", "i-c", "i-d"].map(node));
     for id in ids("call", 1, 8) {

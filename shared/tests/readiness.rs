@@ -131,6 +131,17 @@ fn a_node_that_is_ready_again_has_its_first_readiness_and_teaches_no_boot() {
 }
 
 #[test]
+fn what_a_caller_s_run_sees_of_readiness_is_written_down_and_its_decision_too() {
+    let mut world = fleet("10:00", [booting()]);
+    beats(&mut world, "i-a", beat("09:59:30"));
+    let outcome = ready_by_beat().prewarm(&mut world);
+    assert!(facts(&mut world, "i-a").is_ready(Some(at("09:50"))));
+    let lines: Vec<_> =
+        outcome.decided.iter().map(|line| (line.node.clone(), line.action.as_str(), line.reason)).collect();
+    assert_eq!(lines, [(Some(id("i-a")), "nothing", Reason::AlreadyReady)]);
+}
+
+#[test]
 fn a_status_look_writes_no_readiness_down() {
     let mut world = lost();
     let before = item(&mut world);
@@ -190,6 +201,48 @@ fn of_two_nodes_those_are_ready_that_the_count_can_only_mean() {
         let of = |world: &mut World, node: &str, launched: &str| facts(world, node).is_ready(Some(at(launched)));
         assert_eq!((of(&mut world, "i-a", "09:00"), of(&mut world, "i-b", "09:50")), ready, "{name}");
     }
+}
+
+#[test]
+fn a_node_is_ready_since_the_first_minute_of_its_launch_from_which_on_the_count_means_it() {
+    let rows = [
+        (
+            "it came and went before",
+            "09:50",
+            vec![("09:53", 1.0), ("09:54", 0.0), ("09:56", 1.0), ("09:57", 1.0)],
+            "09:56",
+        ),
+        (
+            "another was counted before the launch",
+            "09:55:30",
+            vec![("09:55", 1.0), ("09:56", 1.0), ("09:57", 1.0)],
+            "09:56",
+        ),
+    ];
+    for (name, launched, points, since) in rows {
+        let mut world = fleet("10:00", [node("i-a").running_since(launched)]);
+        points.into_iter().for_each(|(clock, hosts)| healthy(&mut world, clock, hosts));
+        ready_by_hosts().tick(&mut world);
+        assert_eq!(facts(&mut world, "i-a").ready.clone().map(|ready| ready.at), Some(at(since)), "{name}");
+    }
+}
+
+#[test]
+fn a_node_that_the_count_leaves_out_for_sure_is_not_ready_and_one_that_it_may_mean_is_unknown() {
+    let [older, late] = [("i-a", "09:00"), ("i-b", "09:45")].map(|(word, launched)| node(word).running_since(launched));
+    let mut world = fleet("10:00", [late.clone()]);
+    healthy(&mut world, "09:59", 0.0);
+    assert_eq!(reason(&ready_by_hosts().tick(&mut world), "i-b"), Reason::NeverReady, "none is counted");
+
+    let mut world = fleet("10:00", [older.clone(), late.clone()]);
+    healthy(&mut world, "09:59", 1.0);
+    assert_eq!(reason(&ready_by_hosts().tick(&mut world), "i-b"), Reason::RecentStart, "one of two, and it may be it");
+
+    let mut world = fleet("10:00", [older.ready_since("09:02"), late.ready_since("09:46")]);
+    facts(&mut world, "i-b").ready.as_mut().expect("readiness").lost_at = Some(at("09:48"));
+    healthy(&mut world, "09:59", 1.0);
+    ready_by_hosts().tick(&mut world);
+    assert_eq!(told(&world), ["not_ready"], "it was lost, the other was not, and one is counted");
 }
 
 #[test]
@@ -477,6 +530,14 @@ fn a_node_whose_beats_never_came_is_kept_and_told_twice() {
 fn a_clock_that_is_ahead_proves_nothing() {
     let mut world = beating("10:00", |beat| Beat { at: at("10:02"), ..beat });
     assert_eq!(reason(&beats_alone().tick(&mut world), "i-a"), Reason::SignalsUnknown);
+}
+
+#[test]
+fn beats_that_cannot_be_read_are_a_failed_call_and_not_a_silent_node() {
+    let mut world = fleet("10:00", [unused()]);
+    fail(&mut world, "beats", "RequestLimitExceeded");
+    let outcome = beats_alone().tick(&mut world);
+    assert_eq!(line(&outcome, "i-a").inputs["unknown"], "failed");
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod support_rules;
 
 use reveille::decide::Reason;
 use reveille::decide::budget::Enforce;
-use reveille::domain::{Hold, NodeState, WakeSource};
+use reveille::domain::{Beat, Hold, NodeState, Wake, WakeSource};
+use reveille::observation::SignalKind;
 use reveille::policy::{Policy, PoolRules};
 use reveille::run::{Alert, Call, PoolPolicy, Target, WakeWish};
 use reveille::world::World;
@@ -391,6 +392,26 @@ fn a_drained_node_is_stopped_when_its_window_ends() {
 }
 
 #[test]
+fn a_drain_waits_for_minutes_only_where_calls_can_be_seen_by_leases_or_by_beats_too() {
+    let requests_only = |setup: &mut Setup| setup.pool.signals.retain(|signal| signal.kind == SignalKind::Requests);
+    let leases = calls_per_node(4).with(requests_only);
+    let neither = leases.clone().with(|setup| setup.pool.rules.leased = false);
+    for (name, setup, stopped) in
+        [("leases", leases, "10:40 i-a"), ("beats", beats_alone(), "10:40 i-a"), ("neither", neither, "11:05 i-a")]
+    {
+        let mut world = fleet("10:30", [unused()]);
+        request(&mut world, "i-a", "10:25");
+        close_gate(&mut world, "10:30", true);
+        setup.ticks_after(&mut world, "10:30", "11:05", |world| {
+            let (now, since) = (world.now(), Some(at("09:01")));
+            let newest = Beat { at: now, since, ready_since: since, used_at: Some(at("10:25")), ..beat("10:25") };
+            beats(world, "i-a", newest);
+        });
+        assert_eq!(stops(&world), [stopped], "{name}");
+    }
+}
+
+#[test]
 fn two_windows_want_the_larger_number_and_not_the_sum() {
     let mut world = fleet("10:55", ["i-a", "i-b", "i-c"].map(node));
     let setup = warm(&[NOON, r#"{"from": "11:00", "to": "12:00", "nodes": 2}"#]);
@@ -533,4 +554,15 @@ fn a_prewarm_does_not_shorten_what_a_request_has_given() {
     quarter_of_an_hour().prewarm(&mut world);
     quarter_of_an_hour().ticks(&mut world, "10:00", "10:45");
     assert_eq!(stops(&world), ["10:30 i-a"]);
+}
+
+#[test]
+fn a_prewarm_takes_nothing_from_a_line_that_wakes_for_longer() {
+    for (line, stopped) in [("09:45", "10:15 i-a"), ("09:45:01", "10:30 i-a")] {
+        let mut world = fleet("10:00", [unused()]);
+        world.record(&voice()).line_wake = Some(Wake::new(at(line), WakeSource::LogLine));
+        world.record(&voice()).wake = Some(Wake::new(at("10:00"), WakeSource::Prewarm));
+        quarter_of_an_hour().ticks(&mut world, "10:00", "10:40");
+        assert_eq!(stops(&world), [stopped], "a line at {line}, a pre-warm at ten");
+    }
 }

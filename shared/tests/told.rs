@@ -2,6 +2,7 @@
 
 mod support;
 
+use reveille::decide::Reason;
 use reveille::domain::{NodeState, StateReason};
 use reveille::run::{EffectKind, IdleRun, Outcome};
 use support::*;
@@ -221,4 +222,30 @@ fn a_node_of_a_pool_that_nobody_configured_is_told_where_it_runs_and_once_a_run(
     let of_it: Vec<_> = outcome.decided.iter().filter(|line| line.node == Some(id("i-x"))).collect();
     assert_eq!((told(&world), of_it.len()), (vec!["misconfigured"], 1));
     assert_eq!(of_it[0].inputs["unknown"], "no_signals");
+}
+
+/// The lines of a run: which node, what is done, why.
+fn lines(outcome: &Outcome) -> Vec<(&str, &str, Reason)> {
+    let of = outcome.decided.iter();
+    of.map(|line| (line.node.as_ref().map_or("", |id| id.as_str()), line.action.as_str(), line.reason)).collect()
+}
+
+#[test]
+fn a_wake_leaves_one_line_for_each_node_that_it_decided_on() {
+    let mut world = fleet("10:00", [node("i-a"), node("i-b")]);
+    world.no_capacity(&id("i-a"), true);
+    let refused = prewarm(&mut world);
+    assert_eq!(lines(&refused), [("i-a", "start", Reason::Wanted), ("i-b", "start", Reason::Wanted)]);
+
+    let mut world = fleet("10:00", [node("i-a")]);
+    let mut slow = Stepper::new(prewarm_run(&world));
+    slow.run_until(&mut world, "claim");
+    // Another claim of the pool was answered: this one is lost, and decided again.
+    world.record(&voice()).claims += 1;
+    let beaten = slow.finish(&mut world);
+    assert_eq!((count(&world, "claim"), lines(&beaten)), (2, vec![("i-a", "start", Reason::Wanted)]));
+
+    let mut world = fleet("10:00", [node("i-a"), node("i-b").in_pool("batch")]);
+    let looked = state_change(&mut world);
+    assert_eq!(lines(&looked), [("i-b", "nothing", Reason::NotWanted), ("i-a", "nothing", Reason::NotWanted)]);
 }

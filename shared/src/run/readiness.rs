@@ -50,10 +50,6 @@ pub(super) fn by_beat(source: ReadySource) -> bool {
     matches!(source, ReadySource::Beat(_))
 }
 
-fn by_hosts(source: ReadySource) -> bool {
-    source == ReadySource::HealthyHosts
-}
-
 /// The calls that tell a caller's run which of these nodes are ready; none where none of them runs.
 pub(super) fn calls(ctx: &Context, nodes: &[NodeSeen]) -> (Asked, Vec<Call>) {
     let (checks, beats) = (nodes_by(ctx, nodes, by_checks), nodes_by(ctx, nodes, by_beat));
@@ -77,11 +73,14 @@ fn whole_minute(at: Instant) -> Instant {
     at.duration_trunc(TimeDelta::minutes(1)).unwrap_or(at)
 }
 
+/// Where the load balancer that tells of this node writes its count.
+fn host_metric(ctx: &Context, seen: &NodeSeen) -> Option<MetricRef> {
+    Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id))
+}
+
 fn host_metrics(ctx: &Context, nodes: &[NodeSeen]) -> BTreeMap<MetricRef, SignalKind> {
-    let by_them = nodes_by(ctx, nodes, by_hosts);
-    let metric = |seen: &NodeSeen| Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id));
-    let of_them = nodes.iter().filter(|seen| by_them.contains(&seen.id));
-    of_them.filter_map(metric).map(|metric| (metric, SignalKind::Open)).collect()
+    let running = nodes.iter().filter(|seen| seen.state == NodeState::Running);
+    running.filter_map(|seen| Some((host_metric(ctx, seen)?, SignalKind::Open))).collect()
 }
 
 /// Takes the answers in the order of the calls; what failed stays Unknown, and is listed.
@@ -118,8 +117,7 @@ pub(super) fn of(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &Po
 /// The load balancer does not say which hosts are healthy: all that it counts where it counts as many as run; else those
 /// that were, as long as it counts as many as these. Another one may be among those that it counts or not.
 fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolRecord, read: &Read) -> Readiness {
-    let metric_of = |seen: &NodeSeen| Some(ctx.pools.get(&seen.pool)?.healthy_hosts.as_ref()?.of(&seen.id));
-    let metric = metric_of(seen);
+    let metric = host_metric(ctx, seen);
     let series = metric.as_ref().and_then(|metric| read.hosts.as_ref()?.get(metric)?.as_ref().ok());
     // The newest first. The minute that holds the launch may have counted another node.
     let mut points = series.map(|series| series.points.clone()).unwrap_or_default();
@@ -130,11 +128,10 @@ fn healthy(ctx: &Context, seen: &NodeSeen, peers: &[NodeSeen], record: &PoolReco
     let is_of_this_launch = |at: Instant| seen.launched_at.is_none_or(|launched| at >= launched);
     // Where each node has a target group of its own, each is counted alone.
     let of_pool = peers.iter().filter(|peer| peer.pool == seen.pool && peer.state == NodeState::Running);
-    let running = of_pool.filter(|peer| metric_of(peer) == metric);
+    let running = of_pool.filter(|peer| host_metric(ctx, peer) == metric);
     let known = |peer: &&NodeSeen| record.node(&peer.id).is_ready(peer.launched_at);
     let (all, before) = (running.clone().count(), running.filter(known).count());
-    let counts =
-        |healthy: f64, nodes: usize| nodes > 0 && healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
+    let counts = |healthy: f64, nodes: usize| healthy >= f64::from(u32::try_from(nodes).unwrap_or(u32::MAX));
     let is_known = record.node(&seen.id).is_ready(seen.launched_at);
     if !is_of_this_launch(newest) || !(counts(healthy, all) || (is_known && counts(healthy, before))) {
         let may_be_it =

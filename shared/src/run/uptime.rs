@@ -106,8 +106,8 @@ impl UptimeRun {
         let samples = if samples { take_samples(answers.next()) } else { Ok(Samples::new()) };
         self.note_failures(&nodes, &records, &history, &samples);
         let (mut known, listed) = (records.as_ref().ok().cloned().unwrap_or_default(), nodes.unwrap_or_default());
-        let may_write = records.is_ok() && self.outcome.blind.is_none();
-        if may_write {
+        // Both the list and the ledger were read.
+        if self.outcome.blind.is_none() {
             self.note_launches(&listed, &mut known);
         }
         self.judge(&listed, records.is_ok().then_some(&known), history.ok().as_ref(), samples.ok().as_ref());

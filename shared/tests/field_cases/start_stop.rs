@@ -131,6 +131,13 @@ fn case_03_status_names_the_failure() {
 }
 
 #[test]
+fn case_03_the_caller_whose_run_sees_it_first_is_told_the_failure() {
+    let mut world = fallen("Client.InternalError");
+    let answer = only_answer(&prewarm_at(&mut world, "10:02"));
+    assert_eq!((answer.reason, answer.fault_code.as_deref()), (Reason::CoolingDown, Some("Client.InternalError")));
+}
+
+#[test]
 fn case_03_it_is_tried_again_when_its_wait_is_over() {
     let mut world = fallen("Client.InternalError");
     ticks(&mut world, "10:05", "10:25");
