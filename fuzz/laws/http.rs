@@ -59,7 +59,7 @@ fn of_parts(method: &str, path: &str, query: &str, authorization: &str, body: &s
     let query: Value = serde_json::from_str(query).unwrap_or_default();
     json!({"version": "2.0", "rawPath": path, "headers": {"authorization": authorization}, "queryStringParameters": query,
         "requestContext": {"http": {"method": method, "path": path, "sourceIp": "192.0.2.7"}},
-        "body": body, "isBase64Encoded": method.len() % 2 == 0 && path.ends_with('/')})
+        "body": body, "isBase64Encoded": method.len().is_multiple_of(2) && path.ends_with('/')})
 }
 
 fn says_nothing_of_the_event(fault: &EventFault) {

@@ -194,7 +194,8 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
 
     fn read_message_type<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         let text = map.next_value::<Option<Text>>()?.map(Text::into_string);
-        if text.as_deref().is_some_and(|text| text != DATA_MESSAGE) {
+        // Of two the first stands, as with the group: a later one does not take back lines that were judged.
+        if self.message_type.is_none() && text.as_deref().is_some_and(|text| text != DATA_MESSAGE) {
             return self.stop(Outcome::Control);
         }
         self.message_type = self.message_type.take().or(text);

@@ -225,6 +225,14 @@ fn case_32_50_000_lines_without_a_call_are_quiet() {
     assert_eq!((read.outcome, read.counts.noise), (Outcome::Quiet, noise));
 }
 
+#[test]
+fn a_second_type_behind_the_lines_does_not_make_them_a_control_message() {
+    let whole = batch(&events(&[PROBE]));
+    let twice = format!(r#"{},"messageType":"CONTROL_MESSAGE"}}"#, &whole[..whole.len() - 1]);
+    let read = read_packed(twice);
+    assert_eq!((read.outcome, read.counts.read), (Outcome::Quiet, 1));
+}
+
 /// One member of a gzip file may follow another: 1 GB that takes 1 MB to hold.
 fn gigabyte_of(byte: u8) -> String {
     STANDARD.encode(gzip(&vec![byte; MIB as usize]).repeat(1024))

@@ -64,6 +64,9 @@ pub struct Invocation {
     pub duration: Duration,
     /// The time of the cold start, if there was one.
     pub init_duration: Option<Duration>,
+    /// The most memory that the process has held so far, in KiB, as Lambda's own report has it; none where the system does
+    /// not say, or the process has ended.
+    pub max_memory_kib: Option<u64>,
 }
 
 /// Why an invocation has no answer.
@@ -196,7 +199,13 @@ impl Function {
 
 impl Invocation {
     fn without_process(error: FunctionError) -> Self {
-        Self { result: Err(error), logs: Vec::new(), duration: Duration::ZERO, init_duration: None }
+        Self {
+            result: Err(error),
+            logs: Vec::new(),
+            duration: Duration::ZERO,
+            init_duration: None,
+            max_memory_kib: None,
+        }
     }
 }
 
@@ -270,6 +279,7 @@ impl Process {
             Err(error) => Err(error),
         };
         let duration = handed_over.elapsed();
+        let max_memory_kib = self.child.id().and_then(max_memory_kib);
         if !self.ready && (result.is_ok() || matches!(result, Err(FunctionError::Unhandled { .. }))) {
             // What it writes until it asks again belongs to this invocation; if it never does, it is not used again.
             self.ready = matches!(timeout_at(handed_over + timeout, self.report()).await, Ok(Ok(Report::AsksForEvent)));
@@ -278,7 +288,7 @@ impl Process {
             self.child.kill().await.ok();
         }
         let init_duration = cold.then_some(handed_over - began);
-        Invocation { result, logs: self.lines_so_far().await, duration, init_duration }
+        Invocation { result, logs: self.lines_so_far().await, duration, init_duration, max_memory_kib }
     }
 
     /// Waits until the process asks for its first event.
@@ -333,6 +343,12 @@ impl Process {
         self.output.write_all(&mark).expect("the reader lives as long as this end of the pipe");
         self.lines.recv().await.unwrap_or_default()
     }
+}
+
+/// Linux: the high-water mark of what is resident.
+fn max_memory_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 impl Event {

@@ -3,13 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
+use flate2::{Compression, write::GzEncoder};
 use reveille::domain::NodeId;
 use reveille_tests::local_aws::CallSeen;
-use reveille_tests::runtime_api::{FunctionError, Invocation};
-use reveille_tests::stage::{LOG_GROUP, Stage, http_answer, log_batch, root, voice_pools};
+use reveille_tests::runtime_api::{Function, FunctionError, FunctionSpec, Invocation};
+use reveille_tests::stage::{LOG_GROUP, Stage, binary, http_answer, log_batch, root, voice_pools};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 const MINUTES_5: TimeDelta = TimeDelta::minutes(5);
 
@@ -618,4 +622,56 @@ async fn a_ledger_that_takes_no_claim_fails_the_run_and_starts_nothing() {
     stage.aws.clear_faults().await;
     ticks(&stage, 1).await;
     assert_eq!(stage.state(&node).await.unwrap(), "pending", "the wish was kept");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One member of a gzip file may follow another: 1 GiB that takes 1 MB to hold.
+fn gibibyte_of(head: &str, byte: u8) -> Value {
+    let members = [gzip(head.as_bytes()), gzip(&vec![byte; 1 << 20]).repeat(1024)].concat();
+    json!({"awslogs": {"data": STANDARD.encode(members)}})
+}
+
+/// The event, and what the batch is noted as; none where it cannot be read at all.
+fn huge_batches() -> [(&'static str, Value, Option<&'static str>); 4] {
+    let filler = format!("{} {}", line("/.env", 404), "x".repeat(260));
+    let mut lines = vec![filler; 49_999];
+    lines.push(line("/v1/calls", 502));
+    let event = |line: &String| json!({"id": "1", "timestamp": nine().timestamp_millis(), "message": line});
+    let events: Vec<Value> = lines.iter().map(event).collect();
+    let head = r#"{"messageType":"DATA_MESSAGE","logGroup":"/app/front","logEvents":["#;
+    [
+        ("a gibibyte of zeros", gibibyte_of("", 0), None),
+        ("a gibibyte of blanks", gibibyte_of(head, b' '), Some("too_large")),
+        ("a gibibyte of one line", gibibyte_of(&format!("{head}{{\"message\":\""), b'x'), Some("too_large")),
+        ("50,000 lines, the last a call", log_batch(LOG_GROUP, &events), Some("woken")),
+    ]
+}
+
+/// A wake function in a process of its own. Built without optimisation it reads 20 MB for many seconds.
+fn patient_wake(stage: &Stage) -> Function {
+    let (name, binary, env) = ("wake".to_owned(), binary("wake").unwrap(), stage.vars.clone());
+    let timeout = std::time::Duration::from_secs(300);
+    Function::start(FunctionSpec { name, binary, env, timeout, memory_mb: 128, max_instances: 1 }).unwrap()
+}
+
+/// Of the 128 MB that the functions are given. The worst is a batch forged as one line.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn case_32_no_batch_takes_more_than_80_mib() {
+    let (stage, _) = asleep().await;
+    for (name, event, outcome) in huge_batches() {
+        let run = patient_wake(&stage).invoke(&event).await;
+        assert_eq!(run.result.is_ok(), outcome.is_some(), "{name}: {run:?}");
+        let noted = run.logs.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let noted: Vec<Value> = noted.filter_map(|line| line["batch"].get("outcome").cloned()).collect();
+        assert_eq!(noted, outcome.map(Value::from).into_iter().collect::<Vec<_>>(), "{name}");
+        let (mib, took) = (run.max_memory_kib.unwrap() / 1024, run.duration);
+        println!("{name}: {mib} MiB, {took:?}");
+        assert!(mib < 80, "{name}: {mib} MiB");
+    }
 }
