@@ -10,6 +10,7 @@
 //!   reason is gone from the ledger, or twenty minutes later.
 //! * *Dark.* Where nothing can be told of a node's use, the telling is due at the third tick at which that matters, and the
 //!   first is up to five minutes after the idle time: P2 has one more tick.
+//!   Where messages do not get out the function fails visibly, and P2 waits until they do. A matter is told once a day.
 //! * *Fair ticks.* Where a wake meets a node that is going down, or a claim whose call may be in flight or not visible yet,
 //!   P1's one run is the first tick without trouble after that.
 //! * *Visible.* Use counts from the moment on at which its metric shows it; a node started by hand for another, from five
@@ -19,7 +20,7 @@
 
 use crate::day::Day;
 use crate::faults::Kind;
-use crate::setup::{PoolSetup, Setup};
+use crate::setup::{PoolSetup, ReadyBy, Setup};
 use crate::stage::{Accepted, Act, Ask, Change, Ended, Happened, RunKey, Stage, Strike};
 use chrono::TimeDelta;
 use reveille::config::Config;
@@ -145,6 +146,8 @@ pub struct Watch {
     /// How many calls there were of each pool.
     calls: Vec<(Instant, PoolName, usize)>,
     clock_off: TimeDelta,
+    /// When a message last did not get out.
+    mute_at: Option<Instant>,
 }
 
 impl Watch {
@@ -167,6 +170,7 @@ impl Watch {
             trouble: Vec::new(),
             calls: Vec::new(),
             clock_off: TimeDelta::zero(),
+            mute_at: None,
         }
     }
 
@@ -326,13 +330,16 @@ impl Watch {
             Happened::Accepted(did) if did.act == Act::Start => self.started(stage, did),
             Happened::Accepted(did) => self.stopped(stage, did),
             Happened::Told(run, alert) => self.told(stage.now(), run, alert),
-            Happened::Struck(run, strike) => self.struck(run, strike),
+            Happened::Struck(run, strike) => self.struck(stage.now(), run, strike),
             Happened::Ended(ended) => self.ended(stage, ended),
         }
         self.drop_met(stage);
     }
 
-    fn struck(&mut self, run: &RunKey, strike: &Strike) {
+    fn struck(&mut self, now: Instant, run: &RunKey, strike: &Strike) {
+        if strike.call == "publish" {
+            self.mute_at = Some(now);
+        }
         if ["claim_alert", "publish", "mark_published"].contains(&strike.call.as_str()) || strike.kind == Kind::Killed {
             self.unsure.insert(run.clone());
         }
@@ -529,12 +536,19 @@ impl Watch {
 
     /// The other nodes that are up and of use.
     fn supply(&self, pool: &PoolName, record: &PoolRecord, but: &NodeId, now: Instant) -> usize {
+        // One whose beats do not come says nothing of being ready.
+        let by_beat = self.pool_setup(pool).is_some_and(|pool| pool.ready == ReadyBy::Beat);
         let is_up = |(id, book): &(&NodeId, &Book)| {
             let up = [Some(NodeState::Pending), Some(NodeState::Running)].contains(&book.state);
             let claimed = is_going(&record.node(id), book.launched);
             let unseen = book.hand_started.is_some_and(|at| now - at < TICK);
             let late = self.policy.ready_within - SLACK;
-            let no_use = book.last_ready.or(book.launched).is_some_and(|at| now - at >= late);
+            let ready = if by_beat {
+                book.beat.as_ref().map(|(beat, _)| beat.at).min(book.last_ready)
+            } else {
+                book.last_ready
+            };
+            let no_use = ready.or(book.launched).is_some_and(|at| now - at >= late);
             up && !claimed && !unseen && !no_use && *id != but
         };
         self.nodes_of(pool).filter(is_up).count()
@@ -759,15 +773,17 @@ impl Watch {
         };
         // A person may have stopped it long before it was idle.
         let begun = book.since.filter(|_| within == DOWN_WITHIN).map(|since| since - STOPPED_WITHIN);
+        let mute = self.mute_at.is_some_and(|at| now - at < TICK * 2 + SLACK);
         let base = book.idle_since.max(begun);
         let Some(anchor) = base.max(book.excused) else { return };
         let dim = i32::from(book.dim_ticks > 0);
         let more = TICK * ((self.troubles(anchor, now) - 1).clamp(0, 3) + dim);
-        if now <= anchor + within + more + SLACK {
+        if mute || now <= anchor + within + more + SLACK {
             return;
         }
         let kinds = [AlertKind::CannotStop, AlertKind::Blind, AlertKind::NotReady, AlertKind::ControllerFault];
         let told = base.and_then(|base| self.was_told(base, &kinds, pool, Some(id)));
+        let told = told.or_else(|| self.told_before(now, pool, id, &record.node(id)));
         let until = told.map(|told| excused_until(now, told, &record.node(id)));
         let Some(book) = self.books.get_mut(id) else { return };
         if until > Some(anchor) {
@@ -777,6 +793,17 @@ impl Watch {
         let (state, idle) = (book.state, (now - anchor).num_minutes());
         let what = format!("{id} is {state:?}, {idle} minutes after the last that spoke for it, and nobody was told");
         self.broken(now, "P2: an idle node is stopped", what);
+    }
+
+    /// A trouble that stands, and of which a person was told before the node was last used: it is told once a day, or by the
+    /// schedule of what is unknown.
+    fn told_before(&self, now: Instant, pool: &PoolName, id: &NodeId, known: &NodeRecord) -> Option<Instant> {
+        let refused = known.fault.as_ref().filter(|fault| fault.kind == FaultKind::Stop);
+        let of_day =
+            refused.and_then(|_| self.was_told(now - TimeDelta::hours(25), &[AlertKind::CannotStop], pool, Some(id)));
+        let of_row =
+            known.blind.as_ref().and_then(|blind| self.was_told(blind.since, &[AlertKind::Blind], pool, Some(id)));
+        of_day.or(of_row)
     }
 
     /// The newest instant that speaks for a node.

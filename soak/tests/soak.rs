@@ -137,15 +137,15 @@ fn bites_where_a_stop_ignores_leases() {
     let mut day = plain(&["i-a"], &[(10, call(120))]);
     day.setup.pools[0].gauge = false;
     assert_eq!(broken(&day, None), None);
-    assert_eq!(broken(&day, Some(hide_leases)), Some("P3: no call is cut"));
+    let promise = broken(&day, Some(hide_leases));
+    assert!(promise.is_some_and(|promise| promise.starts_with("P3")), "{promise:?}");
 }
 
 /// No metric is ever read, and each is said to be zero.
-fn call_unknown_quiet(world: &mut World, call: &Call) -> Option<Answer> {
+fn call_unknown_quiet(_: &mut World, call: &Call) -> Option<Answer> {
     let Call::ReadActivity { metrics, from, to } = call else { return None };
     let minutes = || (0..).map(|n| *from + TimeDelta::minutes(n)).take_while(|at| at < to).map(|at| (at, 0.0));
     let zeros = || reveille::observation::Series { points: minutes().collect(), complete: true };
-    let _ = world;
     Some(Answer::Activity(Ok(metrics.keys().map(|metric| (metric.clone(), Ok(zeros()))).collect())))
 }
 
@@ -154,7 +154,8 @@ fn bites_where_unknown_is_taken_for_quiet() {
     let dark = What::NoMetrics { node: "i-a".to_owned(), minutes: 300 };
     let day = plain(&["i-a"], &[(5, dark), (10, call(5))]);
     assert_eq!(broken(&day, None), None);
-    assert_eq!(broken(&day, Some(call_unknown_quiet)), Some("P4: unknown never stops a node"));
+    let promise = broken(&day, Some(call_unknown_quiet));
+    assert!(promise.is_some_and(|promise| promise.starts_with("P4")), "{promise:?}");
 }
 
 /// STOP is answered, and never carried out.
