@@ -4,7 +4,7 @@ mod support;
 mod support_rules;
 
 use reveille::decide::Reason;
-use reveille::domain::{Beat, NodeState, Phase, ReadyFact};
+use reveille::domain::{Beat, NodeState, Phase, ReadyFact, Wake, WakeSource};
 use reveille::observation::Unread;
 use reveille::policy::PoolRules;
 use reveille::run::{EffectKind, Outcome, PoolAnswer};
@@ -402,6 +402,33 @@ fn callers_are_told_when_the_node_is_ready_in_each_phase() {
     fail(&mut refused, "start", "VcpuLimitExceeded");
     let answer = only_answer(&prewarm(&mut refused));
     assert_eq!((answer.reason, answer.ready_in_seconds), (Reason::CoolingDown, None), "refused");
+}
+
+#[test]
+fn what_is_told_of_a_node_that_nobody_woke() {
+    let rows = [
+        ("it boots, started by hand", node("i-a").running_since("09:59:30"), "10:00", Reason::AlreadyStarting),
+        ("it was started by hand and never becomes ready", booting(), "10:00", Reason::NotWanted),
+        ("it sleeps", node("i-a"), "10:00", Reason::NotWanted),
+    ];
+    for (name, node, clock, told) in rows {
+        let mut world = fleet(clock, [node]);
+        beats(&mut world, "i-a", unready("09:59:50"));
+        assert_eq!(ready_by_beat().status(&mut world).reason, told, "{name}");
+    }
+}
+
+#[test]
+fn a_status_look_at_a_wake_that_is_not_met_yet_says_that_it_stands() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    world.record(&voice()).wake = Some(Wake::new(at("09:59"), WakeSource::Prewarm));
+    assert_eq!(status(&mut world).reason, Reason::Wanted);
+}
+
+#[test]
+fn a_wake_of_a_node_that_is_not_there_names_it() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    assert_eq!(prewarm_nodes(&mut world, &["gpu-9"]).not_found, Some("gpu-9".to_owned()));
 }
 
 #[test]

@@ -421,6 +421,15 @@ fn a_terminated_node_that_is_no_longer_listed_is_still_told_for_its_day() {
 }
 
 #[test]
+fn a_node_that_is_gone_has_lines_for_the_two_days_only_if_it_ran_in_one() {
+    for (end, lines) in [("2026-11-09 00:00", 0), ("2026-11-09 00:01", 2)] {
+        let mut world = world_at(on("2026-11-10 12:00"), []);
+        remember(&mut world, "i-a", [launch("g6.xlarge", on("2026-11-08 20:00"), Some(on(end)))]);
+        assert_eq!(uptime(&mut world).decided.len(), lines, "ran until {end}");
+    }
+}
+
+#[test]
 fn a_running_node_that_vanishes_is_told_once_and_counts_to_where_it_was_last_seen() {
     let mut world = running_since_midnight();
     uptime_at(&mut world, "20:00");
