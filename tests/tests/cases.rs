@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn nine() -> DateTime<Utc> {
@@ -221,7 +222,8 @@ async fn endless_pages(stage: &Stage, token: &'static str) -> (SdkConfig, Arc<At
 async fn case_12_a_page_that_names_itself_as_the_next_one_ends_in_an_error() {
     let stage = Stage::open(nine()).await.unwrap();
     let (sdk, asked) = endless_pages(&stage, "again").await;
-    let answer = Aws::with(&sdk, &stage.config()).answer(&Call::DescribeNodes { pools: None }).await;
+    let until = tokio::time::Instant::now() + Duration::from_secs(9);
+    let answer = Aws::with(&sdk, &stage.config()).answer(&Call::DescribeNodes { pools: None }, until).await;
     assert!(matches!(answer, Answer::Nodes(Err(_))), "{answer:?}");
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
