@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn nine() -> DateTime<Utc> {
     "2026-11-30T09:00:00Z".parse().unwrap()
