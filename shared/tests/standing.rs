@@ -6,7 +6,7 @@ mod support_rules;
 
 use reveille::decide::Reason;
 use reveille::decide::budget::Enforce;
-use reveille::domain::{Beat, Hold, NodeState, Wake, WakeSource};
+use reveille::domain::{Beat, ClaimKind, Hold, NodeState, Wake, WakeSource};
 use reveille::observation::SignalKind;
 use reveille::policy::{Policy, PoolRules};
 use reveille::run::{Alert, Call, PoolPolicy, Target, WakeWish};
@@ -339,11 +339,44 @@ fn a_stop_by_a_person_of_a_node_that_is_being_made_ready_is_respected_too() {
 
 #[test]
 fn a_stop_by_a_person_before_the_window_started_anything_is_no_word_about_it() {
-    let mut world = fleet("10:50", [node("i-a").running_since("10:30").ready_since("10:31")]);
-    world.set_now(at("10:54:10"));
+    let ours = claim(ClaimKind::Start, "10:30", Some(at("05:00")));
+    for (name, claim) in [("started by hand", None), ("started by a wake", Some(ours))] {
+        let mut world = fleet("10:50", [node("i-a").running_since("10:30").ready_since("10:31")]);
+        facts(&mut world, "i-a").claim = claim;
+        world.set_now(at("10:54:10"));
+        world.stop(&id("i-a"), false).expect("a stop by hand");
+        warm(&[NOON]).ticks(&mut world, "10:55", "11:05");
+        assert_eq!(starts(&world), ["10:55 i-a"], "{name}");
+    }
+}
+
+#[test]
+fn a_node_that_a_person_stopped_within_the_window_is_not_the_one_that_is_started_for_it() {
+    let mut world = fleet("11:00", [node("i-a").running_since("09:00").ready_since("09:01"), node("i-b")]);
+    world.no_capacity(&id("i-b"), true);
+    let setup = warm(&[r#"{"from": "11:00", "to": "13:00", "nodes": 2}"#]);
+    setup.tick(&mut world);
+    world.set_now(at("11:04"));
     world.stop(&id("i-a"), false).expect("a stop by hand");
-    warm(&[NOON]).ticks(&mut world, "10:55", "11:05");
-    assert_eq!(starts(&world), ["10:55 i-a"]);
+    world.no_capacity(&id("i-b"), false);
+    setup.tick_at(&mut world, "11:10");
+    assert_eq!(starts(&world), ["11:10 i-b"]);
+}
+
+#[test]
+fn a_wake_at_the_instant_of_a_stop_by_a_person_is_met_within_a_window_too() {
+    let mut world = stopped_by_hand();
+    world.record(&voice()).wake = Some(Wake::new(at("11:20"), WakeSource::Prewarm));
+    warm(&[NOON]).tick_at(&mut world, "11:50");
+    assert_eq!(starts(&world), ["10:55 i-a", "11:50 i-a"]);
+}
+
+#[test]
+fn a_call_that_waits_since_before_a_stop_by_a_person_starts_the_node_within_the_window() {
+    let mut world = stopped_by_hand();
+    world.record(&voice()).waiting.insert(lease_id("call"), at("11:52"));
+    warm(&[NOON]).with(|setup| setup.pool.rules.leased = true).tick_at(&mut world, "11:50");
+    assert_eq!(starts(&world), ["10:55 i-a", "11:50 i-a"]);
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn is_taken_back(look: &Look, wish: &WarmWish, lead: TimeDelta) -> bool {
 /// Stopped by hand within a warm window, which is then no reason to start it.
 fn is_left_alone(look: &Look, rules: &PoolRules, record: &PoolRecord, policy: &Policy) -> bool {
     let window = warm_wish(rules, record, policy, look.now);
-    let woken_since = look.wake.is_some_and(|wake| look.seen.transition_at.is_some_and(|at| wake > at));
+    let woken_since = look.wake.is_some_and(|wake| look.seen.transition_at.is_some_and(|at| wake >= at));
     let calls = record.calls_waiting(look.now) > 0;
     window.is_some_and(|wish| is_taken_back(look, &wish, lead(record, policy))) && !woken_since && !calls
 }
