@@ -16,7 +16,7 @@ locals {
   # Which log group wakes which pool: the pools are its one source.
   wake_log_groups    = toset(flatten([for pool in values(var.pools) : try([for group in pool.log_groups : group], [])]))
   counted_log_groups = toset(flatten([for pool in values(var.pools) : try([for log in pool.logs : log.group], [])]))
-  changes_types      = anytrue([for pool in values(var.pools) : try(length(pool.instance_types) > 0, false)])
+  other_types        = sort(distinct(flatten([for pool in values(var.pools) : try([for kind in pool.instance_types : kind], [])])))
   reads_ready_metric = anytrue([for pool in values(var.pools) : can(pool.ready.metric)])
 }
 

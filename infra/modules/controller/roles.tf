@@ -48,14 +48,14 @@ locals {
       Resource  = local.nodes
       Condition = { StringEquals = local.pool_tag }
     }]
-    # Only the type: who may change a node's user data owns the node.
+    # Only the type, and only to those of the pools: who may change a node's user data owns the node.
     change = [for key in ["type"] : {
       Sid       = "ChangeTypeOfOwnNodes"
       Effect    = "Allow"
       Action    = ["ec2:ModifyInstanceAttribute"]
       Resource  = local.nodes
-      Condition = { StringEquals = merge(local.pool_tag, { "ec2:Attribute" = ["InstanceType"] }) }
-    } if local.changes_types]
+      Condition = { StringEquals = merge(local.pool_tag, { "ec2:Attribute/InstanceType" = local.other_types }) }
+    } if length(local.other_types) > 0]
     # Field case 03: without this grant EC2 accepts a START and the node falls back to stopped.
     grant = [for key in ["keys"] : {
       Sid      = "GrantKeysOfVolumes"

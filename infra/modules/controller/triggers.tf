@@ -26,6 +26,9 @@ resource "aws_cloudwatch_event_target" "schedule" {
     maximum_event_age_in_seconds = 300
     maximum_retry_attempts       = 2
   }
+
+  # So that `destroy` silences the budget guard before it takes the budget, which the guard would make again.
+  depends_on = [aws_budgets_budget.pools]
 }
 
 resource "aws_lambda_permission" "schedule" {

@@ -1,18 +1,7 @@
 # Wrong values are refused at plan time. What the rules of more than one variable say is held in rules/tests.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "000000000000" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { id = "ap-northeast-2", name = "ap-northeast-2" }
-  }
-  mock_data "aws_cloudwatch_log_groups" {
-    defaults = { log_group_names = ["/app/front-old"] }
-  }
+  source = "../../tests/mocks"
 }
 
 variables {
@@ -222,7 +211,7 @@ run "more_than_an_environment_holds" {
 run "a_log_group_that_is_not_there" {
   command = plan
   variables {
-    pools = { voice = { beat = true, log_groups = ["/app/front"], wake = { paths = ["/v1/calls"] } } }
+    pools = { voice = { beat = true, log_groups = ["/app/fron"], wake = { paths = ["/v1/calls"] } } }
   }
   expect_failures = [data.aws_cloudwatch_log_groups.wake]
 }

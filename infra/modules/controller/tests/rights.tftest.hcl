@@ -1,18 +1,7 @@
 # Each function's rights, action by action: one more or one less is a decision, and is made here too.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "000000000000" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { id = "ap-northeast-2", name = "ap-northeast-2" }
-  }
-  mock_data "aws_cloudwatch_log_groups" {
-    defaults = { log_group_names = ["/app/front"] }
-  }
+  source = "../../tests/mocks"
 }
 
 variables {
@@ -76,7 +65,7 @@ run "every_action_of_every_function" {
   }
   assert {
     condition = alltrue(flatten([for one in aws_iam_role_policy.function : [for statement in jsondecode(one.policy).Statement :
-      statement.Condition.StringEquals["ec2:Attribute"] == ["InstanceType"] if contains(flatten([statement.Action]), "ec2:ModifyInstanceAttribute")
+      statement.Condition.StringEquals["ec2:Attribute/InstanceType"] == ["g5.xlarge", "g6.xlarge"] if contains(flatten([statement.Action]), "ec2:ModifyInstanceAttribute")
     ]]))
     error_message = "who may change user data owns the node"
   }

@@ -1,28 +1,5 @@
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "000000000000" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { id = "ap-northeast-2", name = "ap-northeast-2" }
-  }
-  mock_data "aws_ssm_parameter" {
-    defaults = { insecure_value = "ami-0123456789abcdef0" }
-  }
-  mock_data "aws_ami_ids" {
-    defaults = { ids = ["ami-0123456789abcdef0"] }
-  }
-  mock_data "aws_ec2_instance_type_offerings" {
-    defaults = { instance_types = ["g6.xlarge"] }
-  }
-  mock_resource "aws_instance" {
-    defaults = { id = "i-0123456789abcdef0" }
-  }
-  mock_resource "aws_iam_role" {
-    defaults = { arn = "arn:aws:iam::000000000000:role/mocked" }
-  }
+  source = "../../tests/mocks"
 }
 
 variables {
