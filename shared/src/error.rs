@@ -61,7 +61,7 @@ pub enum TookEffect {
 pub struct CallError {
     /// The act in words, such as `start node i-0abc`.
     pub act: String,
-    /// The service's code, or `Timeout`, `NoAnswer`.
+    /// The service's code, or `Timeout`, `NoAnswer`, `NoTime`.
     pub code: String,
     /// The service's sentence.
     pub message: String,
@@ -72,6 +72,22 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// It was sent, and there was no answer in the time that the run could wait.
+    pub fn timed_out(act: impl Into<String>) -> Self {
+        let message = "no answer in the time that the run could wait".to_owned();
+        Self::of_time(act, "Timeout", message, TookEffect::Maybe)
+    }
+
+    /// It was never sent: too little of the run's time was left for an answer.
+    pub fn not_sent(act: impl Into<String>) -> Self {
+        let message = "not sent: the run's time was over".to_owned();
+        Self::of_time(act, "NoTime", message, TookEffect::No)
+    }
+
+    fn of_time(act: impl Into<String>, code: &str, message: String, effect: TookEffect) -> Self {
+        Self { act: act.into(), code: code.to_owned(), message, class: class_of(code), effect }
+    }
+
     /// An executor answered another call than was asked: a fault of the program, read as Unknown.
     pub fn wrong_answer(act: &str) -> Self {
         Self {
@@ -88,22 +104,13 @@ impl CallError {
 /// the field cases named beside each.
 pub fn class_of(code: &str) -> ErrorClass {
     match code {
-        // Field cases 05, 06; "host" and "reservation" forms are what tools list beside it.
-        "InsufficientInstanceCapacity"
-        | "InsufficientHostCapacity"
-        | "InsufficientCapacity"
-        | "ReservationCapacityExceeded"
-        | "Server.InsufficientInstanceCapacity" => ErrorClass::Capacity,
-        // Field case 07.
-        "VcpuLimitExceeded"
-        | "InstanceLimitExceeded"
-        | "MaxSpotInstanceCountExceeded"
-        | "VolumeLimitExceeded"
-        | "Client.VolumeLimitExceeded" => ErrorClass::Quota,
+        "ReservationCapacityExceeded" => ErrorClass::Capacity,
+        "MaxSpotInstanceCountExceeded" => ErrorClass::Quota,
         // Field cases 01, 02: "not now".
         "IncorrectInstanceState" | "IncorrectState" => ErrorClass::Conflict,
         // Field case 08.
         "RequestLimitExceeded"
+        | "BandwidthLimitExceeded"
         | "Throttling"
         | "ThrottlingException"
         | "ThrottledException"
@@ -114,6 +121,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "InternalFailure"
         | "InternalServerError"
         | "InternalServiceError"
+        | "ServerInternal"
         | "Server.InternalError"
         | "ServiceUnavailable"
         | "Unavailable"
@@ -122,6 +130,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "TransactionConflictException"
         | "TransactionInProgressException"
         | "Timeout"
+        | "NoTime"
         | "NoAnswer" => ErrorClass::Transient,
         "InvalidInstanceID.NotFound"
         | "InvalidInstanceID.Malformed"
@@ -132,6 +141,7 @@ pub fn class_of(code: &str) -> ErrorClass {
         "OperationNotPermitted"
         | "UnsupportedOperation"
         | "IncorrectSpotRequestState"
+        | "IncorrectSpotInstanceRequestState"
         | "UnauthorizedOperation"
         | "AccessDenied"
         | "AccessDeniedException"
@@ -140,7 +150,14 @@ pub fn class_of(code: &str) -> ErrorClass {
         | "Unsupported"
         | "InvalidInstanceAttributeValue"
         | "OptInRequired"
+        | "PendingVerification"
+        | "Blocked"
         | "Client.InternalError" => ErrorClass::Permanent,
+        // Field cases 05, 06: of an instance, a host, a reservation, a volume, an address. EC2 sends them as 500, and one that
+        // was taken for a server error would leave open whether the node was started.
+        code if code.contains("Insufficient") && code.contains("Capacity") => ErrorClass::Capacity,
+        // Field case 07: of vCPUs, instances, volumes, addresses.
+        code if code.ends_with("LimitExceeded") => ErrorClass::Quota,
         _ => ErrorClass::Unknown,
     }
 }
@@ -171,6 +188,44 @@ mod tests {
     fn a_code_nobody_has_classed_is_unknown_and_told() {
         assert_eq!(class_of("SomethingNew"), ErrorClass::Unknown);
         assert!(ErrorClass::Unknown.tells_at_once());
+    }
+
+    /// EC2's own list of server errors, and what else a START or STOP may be refused with.
+    #[test]
+    fn case_06_case_07_a_refusal_of_a_known_kind_is_classed_and_is_no_effect() {
+        let rows = [
+            ("InsufficientInstanceCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientHostCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientReservedInstanceCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientVolumeCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientAddressCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientCapacity", 500, ErrorClass::Capacity),
+            ("InsufficientCapacityOnHost", 400, ErrorClass::Capacity),
+            ("Server.InsufficientInstanceCapacity", 500, ErrorClass::Capacity),
+            ("VcpuLimitExceeded", 400, ErrorClass::Quota),
+            ("InstanceLimitExceeded", 400, ErrorClass::Quota),
+            ("AddressLimitExceeded", 400, ErrorClass::Quota),
+            ("ResourceLimitExceeded", 400, ErrorClass::Quota),
+            ("Client.VolumeLimitExceeded", 400, ErrorClass::Quota),
+            ("MaxSpotInstanceCountExceeded", 400, ErrorClass::Quota),
+            ("RequestLimitExceeded", 503, ErrorClass::Transient),
+            ("BandwidthLimitExceeded", 503, ErrorClass::Transient),
+            ("PendingVerification", 400, ErrorClass::Permanent),
+            ("Blocked", 403, ErrorClass::Permanent),
+            ("IncorrectSpotInstanceRequestState", 400, ErrorClass::Permanent),
+        ];
+        for (code, status, class) in rows {
+            assert_eq!((class_of(code), effect_of(code, Some(status))), (class, TookEffect::No), "{code}");
+        }
+        assert_eq!(effect_of("ServerInternal", Some(500)), TookEffect::Maybe);
+        assert_eq!(class_of("ServerInternal"), ErrorClass::Transient);
+    }
+
+    #[test]
+    fn what_was_sent_may_have_happened_and_what_was_not_has_not() {
+        let (sent, unsent) = (CallError::timed_out("start"), CallError::not_sent("start"));
+        assert_eq!((sent.effect, unsent.effect), (TookEffect::Maybe, TookEffect::No));
+        assert_eq!((sent.class, unsent.class), (ErrorClass::Transient, ErrorClass::Transient));
     }
 
     #[test]

@@ -171,6 +171,10 @@ fn proved_from(signal: &SignalReading, since: Instant, now: Instant) -> Result<I
     if !own.complete {
         return Err(Unread::Partial);
     }
+    // No count: nobody knows what such a metric means where it says nothing.
+    if own.points.iter().any(|(_, value)| value.is_nan() || *value < 0.0) {
+        return Err(Unread::Failed);
+    }
     let mut proof: Vec<Instant> = own.points.iter().map(|(start, _)| *start).collect();
     match &signal.alive {
         Some(Ok(alive)) => proof.extend(alive.points.iter().map(|(start, _)| *start)),

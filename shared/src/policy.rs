@@ -35,6 +35,10 @@ pub const FRESH_BEAT: TimeDelta = TimeDelta::minutes(3);
 /// A beat of the future is a clock that is off; so much is clocks being clocks.
 pub const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(30);
 
+/// A fact of the ledger that is dated later than this from now was written by a clock that was off, and is taken for one
+/// that nobody can read. One within it only ages later: clocks of two functions that differ by seconds lose no wake.
+pub const MOST_AHEAD: TimeDelta = TimeDelta::hours(1);
+
 /// A call that found no node with room is taken to wait for so long after it last asked: twice the 90 s of a patient caller.
 pub const WAITING: TimeDelta = TimeDelta::seconds(180);
 

@@ -10,6 +10,13 @@ use std::time::Duration;
 /// The metrics' namespace.
 const NAMESPACE: &str = "Reveille";
 
+/// One idle check that did all of its job: see [`Outcome::succeeded`].
+const HEARTBEAT: &str = "Ticks";
+
+/// The function that has a heartbeat. The others fail visibly whenever they do not do their job, so that AWS's own count of
+/// their invocations and errors, which is free, tells the same.
+const BEATING: &str = "idle-check";
+
 /// From START to ready, in seconds, of every boot whose end was seen.
 const COLD_START: &str = "ColdStartSeconds";
 
@@ -32,7 +39,7 @@ struct EffectLine<'a> {
     effect_seen: &'a Effect,
 }
 
-/// The lines of one run: one `decided` a node, one an effect, one with the metrics if anything happened that is counted.
+/// The lines of one run: one `decided` a node, one an effect, one with the metrics if there is anything to count.
 pub fn lines(function: &str, now: Instant, outcome: &Outcome, took: Duration) -> Vec<String> {
     let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let decided = outcome.decided.iter().map(|decision| {
@@ -42,14 +49,16 @@ pub fn lines(function: &str, now: Instant, outcome: &Outcome, took: Duration) ->
         .effects
         .iter()
         .map(|effect| serde_json::to_string(&EffectLine { effect: true, function, at: now, effect_seen: effect }));
-    let metrics = metrics(now, outcome).map(|value| Ok(value.to_string()));
+    let metrics = metrics(function, now, outcome).map(|value| Ok(value.to_string()));
     decided.chain(effects).chain(metrics).filter_map(Result::ok).collect()
 }
 
-/// Embedded metric format: counted after the effect, by pool. Each name is a custom metric and costs money, so there are
-/// five, and nothing is sent for a run in which nothing happened.
-fn metrics(now: Instant, outcome: &Outcome) -> Option<Value> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+/// Embedded metric format: counted after the effect, over all pools. Each name is a custom metric and costs money (about
+/// $0.30 a month), so there are six. The heartbeat is sent by every tick that did its job; the others only when something
+/// happened.
+fn metrics(function: &str, now: Instant, outcome: &Outcome) -> Option<Value> {
+    let beats = function == BEATING && outcome.succeeded();
+    let mut counts: BTreeMap<&str, u64> = beats.then_some((HEARTBEAT, 1)).into_iter().collect();
     for effect in &outcome.effects {
         if let Some(name) = metric_name(effect.event) {
             *counts.entry(name).or_default() += 1;
@@ -110,6 +119,7 @@ mod tests {
     use super::*;
     use crate::decide::Reason;
     use crate::domain::{NodeId, PoolName};
+    use crate::error::CallError;
     use crate::run::ColdStart;
     use std::collections::BTreeSet;
 
@@ -130,9 +140,23 @@ mod tests {
     }
 
     fn logged(events: &[EffectKind]) -> Vec<Value> {
+        logged_by("idle-check", &outcome(events))
+    }
+
+    fn logged_by(function: &str, outcome: &Outcome) -> Vec<Value> {
         let now = "2026-11-30T10:00:00Z".parse().unwrap();
-        let lines = lines("idle-check", now, &outcome(events), Duration::from_millis(12));
+        let lines = lines(function, now, outcome, Duration::from_millis(12));
         lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What is counted, by its name.
+    fn counted(lines: &[Value]) -> Vec<(String, Value)> {
+        let Some(line) = lines.iter().find(|line| line.get("_aws").is_some()) else { return Vec::new() };
+        let names = line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().iter();
+        names
+            .map(|named| named["Name"].as_str().unwrap().to_owned())
+            .map(|name| (name.clone(), line[&name].clone()))
+            .collect()
     }
 
     #[test]
@@ -157,16 +181,28 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_nothing_happened_sends_no_metric() {
-        assert!(logged(&[EffectKind::Demand]).iter().all(|line| line.get("_aws").is_none()));
+    fn a_tick_that_did_its_job_is_a_heartbeat_whatever_happened_in_it() {
+        assert_eq!(counted(&logged(&[])), [("Ticks".to_owned(), json!(1))]);
+        assert_eq!(counted(&logged(&[EffectKind::StopFailed])).len(), 2, "one node's failure is told as its own");
+    }
+
+    #[test]
+    fn a_tick_that_saw_nothing_or_could_not_write_or_tell_is_no_heartbeat() {
+        let error = || Some(CallError::timed_out("publish"));
+        for failed in [Outcome { blind: error(), ..outcome(&[]) }, Outcome { unrecorded: error(), ..outcome(&[]) }] {
+            assert_eq!(counted(&logged_by("idle-check", &failed)), [], "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn a_wake_in_which_nothing_happened_sends_no_metric() {
+        assert_eq!(counted(&logged_by("wake", &outcome(&[EffectKind::Demand]))), []);
     }
 
     #[test]
     fn effects_are_counted_in_the_embedded_metric_format() {
-        let lines = logged(&[EffectKind::Stop, EffectKind::Stop, EffectKind::StartFailed]);
-        let metrics = lines.iter().find(|line| line.get("_aws").is_some()).unwrap();
-        assert_eq!((&metrics["Stops"], &metrics["StartFailures"]), (&json!(2), &json!(1)));
-        let named = metrics["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().len();
-        assert_eq!(named, 2, "only what happened is named");
+        let lines = logged_by("wake", &outcome(&[EffectKind::Stop, EffectKind::Stop, EffectKind::StartFailed]));
+        let expected = [("StartFailures".to_owned(), json!(1)), ("Stops".to_owned(), json!(2))];
+        assert_eq!(counted(&lines), expected, "only what happened is named");
     }
 }

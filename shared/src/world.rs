@@ -35,40 +35,7 @@ pub struct WorldFault {
 
 /// The short name of a call.
 pub fn call_name(call: &Call) -> &'static str {
-    match call {
-        Call::DescribeNodes { .. } => "describe",
-        Call::ReadLedger { .. } => "read_ledger",
-        Call::RecordDemand { .. } => "demand",
-        Call::ReadActivity { .. } => "activity",
-        Call::ReadReadiness { .. } => "readiness",
-        Call::Claim { .. } => "claim",
-        Call::Start { .. } => "start",
-        Call::Stop { .. } => "stop",
-        Call::RecordAnswer { .. } => "record",
-        Call::WriteFacts { .. } => "facts",
-        Call::ClaimAlert { .. } => "claim_alert",
-        Call::Publish { .. } => "publish",
-        Call::MarkPublished { .. } => "mark_published",
-        Call::ReadLogs { .. } => "logs",
-        Call::ReadHistory { .. } => "history",
-        Call::ReadSamples { .. } => "samples",
-        Call::ReadDisks { .. } => "disks",
-        Call::ReadBudget { .. } => "budget",
-        Call::ReadBudgetNote { .. } => "budget_note",
-        Call::CreateBudget { .. } => "create_budget",
-        Call::SetBudgetAmount { .. } => "set_budget_amount",
-        Call::CreateNotices { .. } => "create_notices",
-        Call::NoteBudget { .. } => "note_budget",
-        Call::SetGate { .. } => "set_gate",
-        Call::Resize { .. } => "resize",
-        Call::NoteLaunches { .. } => "launches",
-        Call::GiveLease { .. } => "give_lease",
-        Call::RenewLease { .. } => "renew_lease",
-        Call::EndLease { .. } => "end_lease",
-        Call::StopWaiting { .. } => "stop_waiting",
-        Call::ReadBeats { .. } => "beats",
-        Call::SetHold { .. } => "hold",
-    }
+    call.name()
 }
 
 /// The node that a call acts on.
@@ -92,6 +59,7 @@ fn about(call: &Call) -> Option<&NodeId> {
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
         | Call::MarkPublished { .. }
+        | Call::KeepUntold { .. }
         | Call::ReadLogs { .. }
         | Call::ReadHistory { .. }
         | Call::ReadSamples { .. }
@@ -221,6 +189,11 @@ impl World {
         self.nodes.get(id).map(|node| &node.seen)
     }
 
+    /// Every node that is listed.
+    pub fn node_ids(&self) -> impl Iterator<Item = &NodeId> {
+        self.nodes.keys()
+    }
+
     /// The ledger's item of a pool, to look at or to change.
     pub fn record(&mut self, pool: &PoolName) -> &mut PoolRecord {
         self.ledger.entry(pool.clone()).or_default()
@@ -236,6 +209,11 @@ impl World {
     /// Makes a coming call fail.
     pub fn fail(&mut self, fault: WorldFault) {
         self.faults.push(fault);
+    }
+
+    /// Nothing fails any more.
+    pub fn heal(&mut self) {
+        self.faults.clear();
     }
 
     /// The node hangs in its next `stopping` until it is forced.
@@ -254,8 +232,13 @@ impl World {
 
     /// EC2 refuses every STOP of the node with this code.
     pub fn refuse_stop(&mut self, id: &NodeId, code: &'static str) {
+        self.refuse_stops(id, Some(code));
+    }
+
+    /// EC2 refuses every STOP of the node with this code, or none any more.
+    pub fn refuse_stops(&mut self, id: &NodeId, code: Option<&'static str>) {
         if let Some(node) = self.nodes.get_mut(id) {
-            node.refuses_stop = Some(code);
+            node.refuses_stop = code;
         }
     }
 
@@ -362,7 +345,7 @@ impl World {
         let effect = if fault.after { TookEffect::Maybe } else { effect_of(fault.code, status_of(fault.code)) };
         let (name, code) = (call_name(call), fault.code);
         let error = about(call).map_or_else(|| refuse_words(name, code), |node| refuse(name, node, code));
-        failed(call, CallError { effect, ..error })
+        call.failed(CallError { effect, ..error })
     }
 
     fn take_fault(&mut self, call: &Call) -> Option<WorldFault> {
@@ -457,6 +440,14 @@ impl World {
             Call::Publish { alert } => {
                 self.published.push(alert.clone());
                 Answer::Published(Ok(()))
+            }
+            Call::KeepUntold { pool, key, text } => {
+                let untold = &mut self.record(pool).untold;
+                match text {
+                    Some(text) => drop(untold.insert(key.clone(), text.clone())),
+                    None => drop(untold.remove(key)),
+                }
+                Answer::Recorded(Ok(()))
             }
             Call::MarkPublished { key } => {
                 self.alerts.entry(key.clone()).or_insert((self.now, true)).1 = true;
@@ -810,44 +801,5 @@ fn refuse_words(act: &str, code: &str) -> CallError {
         message: "refused by the in-memory world".to_owned(),
         class: class_of(code),
         effect: TookEffect::No,
-    }
-}
-
-fn failed(call: &Call, error: CallError) -> Answer {
-    match call {
-        Call::DescribeNodes { .. } => Answer::Nodes(Err(error)),
-        Call::ReadLedger { .. } => Answer::Ledger(Err(error)),
-        Call::RecordDemand { .. } => Answer::Demand(Err(error)),
-        // A group that cannot be read is Unknown and holds up no other.
-        Call::ReadLogs { sources, .. } => {
-            let unread = |source: &LogSource| (source.key(), Err(Unread::Failed));
-            Answer::Logs(Ok(sources.iter().map(unread).collect()))
-        }
-        Call::ReadHistory { .. } => Answer::History(Err(error)),
-        Call::ReadSamples { .. } => Answer::Samples(Err(error)),
-        Call::ReadDisks { .. } => Answer::Disks(Err(error)),
-        Call::ReadBudget { .. } => Answer::Budget(Err(error)),
-        Call::ReadBudgetNote { .. } => Answer::BudgetNote(Err(error)),
-        Call::Resize { .. } => Answer::Resized(Err(error)),
-        Call::ReadActivity { .. } => Answer::Activity(Err(error)),
-        Call::ReadReadiness { .. } => Answer::Readiness(Err(error)),
-        Call::Claim { .. } => Answer::Claim(Err(error)),
-        Call::Start { .. } => Answer::Start(Err(error)),
-        Call::Stop { .. } => Answer::Stop(Err(error)),
-        Call::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
-        Call::Publish { .. } => Answer::Published(Err(error)),
-        Call::RecordAnswer { .. }
-        | Call::WriteFacts { .. }
-        | Call::MarkPublished { .. }
-        | Call::CreateBudget { .. }
-        | Call::SetBudgetAmount { .. }
-        | Call::CreateNotices { .. }
-        | Call::NoteBudget { .. }
-        | Call::SetHold { .. }
-        | Call::StopWaiting { .. }
-        | Call::NoteLaunches { .. } => Answer::Recorded(Err(error)),
-        Call::GiveLease { .. } | Call::RenewLease { .. } | Call::EndLease { .. } => Answer::Lease(Err(error)),
-        Call::ReadBeats { .. } => Answer::Beats(Err(error)),
-        Call::SetGate { .. } => Answer::GateSet(Err(error)),
     }
 }

@@ -338,7 +338,8 @@ fn without_the_ledger_the_run_is_blind_and_closes_nothing() {
             (expected, 0),
             "{source}: what passes is told if it stays"
         );
-        assert_eq!(outcome.decided, [], "{source}: nothing is decided on nothing");
+        let reasons: Vec<_> = outcome.decided.iter().map(|line| line.reason).collect();
+        assert_eq!(reasons, [Reason::CannotLook; 2], "{source}: nothing is decided on nothing, and that is said");
     }
 }
 

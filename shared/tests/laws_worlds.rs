@@ -70,6 +70,7 @@ fn make(world: &mut World, call: &Call) -> (Answer, Result<(), String>) {
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
         | Call::MarkPublished { .. }
+        | Call::KeepUntold { .. }
         | Call::ReadLogs { .. }
         | Call::ReadHistory { .. }
         | Call::ReadSamples { .. }

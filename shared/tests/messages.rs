@@ -196,7 +196,7 @@ fn guard(world: &mut World, budget: &BudgetPolicy) {
 fn spent(enforce: Enforce, amount: i64, clock: &str) -> World {
     let mut seen = running().seen();
     seen.launched_at = Some(at("00:00") - minutes(20 * 60));
-    let mut world = World::at(at(clock));
+    let mut world = fleet(clock, []);
     world.add_node(seen);
     guard(&mut world, &budget(enforce, amount));
     world
@@ -258,7 +258,7 @@ fn in_euros() -> World {
 fn unpriced() -> World {
     let mut seen = running().seen();
     seen.instance_type = Some(instance_type("t3.large"));
-    let mut world = World::at(at("10:00"));
+    let mut world = fleet("10:00", []);
     world.add_node(seen);
     guard(&mut world, &budget(Enforce::Alert, 200));
     world
@@ -320,6 +320,56 @@ fn page() -> (String, BTreeSet<AlertKind>) {
         }
     }
     (page.trim_end().to_owned() + "\n", kinds)
+}
+
+/// What could not be told when it happened is told by the next tick, whatever function it was and whether it has passed by
+/// then: nothing else is lost than what finds no ledger to be kept in.
+#[test]
+fn every_message_that_could_not_be_sent_is_sent_by_the_next_tick() {
+    for (title, scene) in SCENES {
+        let wanted: BTreeSet<_> = scene().published.into_iter().map(|alert| alert.key).collect();
+        for call in ["publish", "claim_alert", "mark_published"] {
+            let mut world = in_foul_weather(call, scene);
+            world.heal();
+            world.set_now(world.now() + minutes(5));
+            let outcome = tick(&mut world);
+            let told: BTreeSet<_> = world.published.iter().map(|alert| alert.key.clone()).collect();
+            assert!(
+                told.is_superset(&wanted),
+                "{title}: {call} failed, and these were never told: {:?}",
+                wanted.difference(&told)
+            );
+            assert!(outcome.unrecorded.is_none(), "{title}, {call}");
+            assert!(
+                world.record(&voice()).untold.is_empty() && world.record(&pool("batch")).untold.is_empty(),
+                "{title}, {call}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_message_that_was_kept_is_sent_once() {
+    let mut world = in_foul_weather("publish", no_capacity);
+    world.heal();
+    ticks(&mut world, "10:05", "11:00");
+    let of_start = world.published.iter().filter(|alert| alert.kind == AlertKind::StartFailed).count();
+    assert_eq!((of_start, starts(&world).len()), (1, 1), "though the START of the next tick went through");
+}
+
+#[test]
+fn an_outage_of_the_topic_keeps_no_more_than_an_item_can_hold() {
+    let mut world = fleet("00:00", [running().in_pool("vioce")]);
+    let (nodes, hours) = (30, 30);
+    for n in 0..nodes {
+        world.add_node(node(&format!("i-{n}")).in_pool("vioce").running_since("00:00").seen());
+    }
+    fail_times(&mut world, "publish", "InternalError", u32::MAX);
+    for hour in 0..hours {
+        world.set_now(at("00:00") + minutes(60 * hour));
+        assert!(tick(&mut world).unrecorded.is_some(), "and it shows at every tick");
+    }
+    assert_eq!(world.record(&pool("batch")).untold.len(), 20);
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn any_value_above_zero_is_use_until_the_end_of_its_bucket() {
         ("a bucket that is not settled", vec![requests([one("11:59", 1.0)])], used_until("12:00")),
         ("a bucket that has just begun ends now", vec![requests([one("12:00", 1.0)])], used_until("12:00")),
         ("zero", vec![requests([one("11:37", 0.0)])], quiet_since("11:20")),
-        ("less than zero", vec![requests([one("11:37", -1.0)])], quiet_since("11:20")),
-        ("no number", vec![requests([one("11:37", f64::NAN)])], quiet_since("11:20")),
+        ("less than zero is no count", vec![requests([one("11:37", -1.0)])], Err(Unread::Failed)),
+        ("nor is what is no number", vec![requests([one("11:37", f64::NAN)])], Err(Unread::Failed)),
     ]);
 }
 

@@ -24,6 +24,7 @@ fn is_update() -> bool {
 fn decision_table() -> String {
     let mut table = String::new();
     let questions = [
+        (Question::Look, "all: can anything be decided?"),
         (Question::Wake, "wake: is a node to be started?"),
         (Question::Lease, "lease: may a call have a node?"),
         (Question::Idle, "idle: is a node to be stopped?"),

@@ -16,29 +16,31 @@ use std::time::Instant;
 /// the memory of one absurd line.
 const MOST_INFLATED_BYTES: u64 = 32 * 1024 * 1024;
 
+/// When the handling of an event began, and when Lambda ends it.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    started: Instant,
+    deadline_ms: u64,
+}
+
 /// Handles one event.
 ///
 /// # Errors
 /// The event is malformed, or the run could not do its job and no caller waits for an answer: Lambda tries such an event
 /// again and the failure shows in the function's error metric. A caller at the function URL always gets an HTTP answer.
 pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
-    let started = Instant::now();
-    let context = controller.context(&event.context.request_id, event.context.deadline).await?;
+    let times = Times { started: Instant::now(), deadline_ms: event.context.deadline };
+    let context = controller.context(&event.context.request_id, times.deadline_ms).await?;
     match Event::read(event.payload)? {
-        Event::Request(request) => Ok(answer(controller, context, &request, started).await),
-        Event::LogBatch(data) => log_lines(controller, context, &data, started).await,
-        Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, started).await),
+        Event::Request(request) => Ok(answer(controller, context, &request, times).await),
+        Event::LogBatch(data) => log_lines(controller, context, &data, times).await,
+        Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, times).await),
         Event::OtherState(state) => Ok(json!({ "ignored_state": state })),
     }
 }
 
 /// Who asks comes first, then what is asked; a refusal is an answer too.
-async fn answer(
-    controller: &Controller,
-    context: Context,
-    request: &LambdaFunctionUrlRequest,
-    started: Instant,
-) -> Value {
+async fn answer(controller: &Controller, context: Context, request: &LambdaFunctionUrlRequest, times: Times) -> Value {
     let asked = admit(&controller.config.access, request)
         .and_then(|caller| http::read(&controller.config, request).map(|ask| (caller, ask)));
     let (caller, ask) = match asked {
@@ -60,23 +62,23 @@ async fn answer(
                 line_at,
                 ..WakeWish::new(target, WakeSource::Prewarm)
             };
-            drive(controller, context, Cause::Wishes(vec![wish]), started).await
+            drive(controller, context, Cause::Wishes(vec![wish]), times).await
         }
-        Ask::Status(target) => drive(controller, context, Cause::Status(target), started).await,
+        Ask::Status(target) => drive(controller, context, Cause::Status(target), times).await,
         Ask::Lease { id, target, lasts, renews } => {
             let wish = LeaseWish { id, target, lasts, renews, caller: of_run };
-            let outcome = controller.aws.drive(&mut LeaseRun::new(context, wish)).await;
-            log(controller, now, &outcome, started);
+            let outcome = controller.drive(&mut LeaseRun::new(context, wish), times.deadline_ms).await;
+            log(controller, now, &outcome, times.started);
             outcome
         }
     };
     http::answer(&outcome, now)
 }
 
-async fn drive(controller: &Controller, context: Context, cause: Cause, started: Instant) -> Outcome {
+async fn drive(controller: &Controller, context: Context, cause: Cause, times: Times) -> Outcome {
     let now = context.now;
-    let outcome = controller.aws.drive(&mut WakeRun::new(context, cause)).await;
-    log(controller, now, &outcome, started);
+    let outcome = controller.drive(&mut WakeRun::new(context, cause), times.deadline_ms).await;
+    log(controller, now, &outcome, times.started);
     outcome
 }
 
@@ -94,7 +96,7 @@ fn finish(outcome: Outcome) -> Result<Value, Error> {
     }
 }
 
-async fn log_lines(controller: &Controller, context: Context, data: &str, started: Instant) -> Result<Value, Error> {
+async fn log_lines(controller: &Controller, context: Context, data: &str, times: Times) -> Result<Value, Error> {
     // A line older than the idle time is nobody waiting: a batch that was delivered late wakes nothing.
     let oldest = context.now - context.policy.idle;
     let filter = |group: &str| controller.config.pool_of_log_group(group).map(|(_, filter)| filter);
@@ -112,7 +114,7 @@ async fn log_lines(controller: &Controller, context: Context, data: &str, starte
     };
     let caller = agent.map(|class| Caller { class, bucket: None });
     let wish = WakeWish { path, caller, line_at, ..WakeWish::new(Target::Pool(pool.clone()), source) };
-    finish(drive(controller, context, Cause::Wishes(vec![wish]), started).await)
+    finish(drive(controller, context, Cause::Wishes(vec![wish]), times).await)
 }
 
 fn source(batch: &Batch) -> Option<WakeSource> {

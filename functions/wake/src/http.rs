@@ -216,7 +216,8 @@ pub(crate) fn answer(outcome: &Outcome, now: DateTime<Utc>) -> Value {
         // The demand may be recorded or not; asking again is safe, and where it is the tick starts the node.
         None => {
             let code = outcome.blind.as_ref().map_or("Unknown", |error| error.code.as_str());
-            let body = json!({ "state": "unknown", "reason": "cannot_look", "code": code, "retry_after_seconds": 10 });
+            let body =
+                json!({ "state": "unknown", "reason": Reason::CannotLook, "code": code, "retry_after_seconds": 10 });
             reply(503, "application/json", Some(10), &body)
         }
     }
@@ -262,7 +263,8 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         Reason::Full => (429, "full", Some(answer.ready_in_seconds.unwrap_or(30))),
         Reason::GateClosed => (403, "gate_closed", answer.retry_after_seconds),
         // The answers of the other questions never reach a caller.
-        Reason::Terminated
+        Reason::CannotLook
+        | Reason::Terminated
         | Reason::PutBack
         | Reason::Drain
         | Reason::Draining

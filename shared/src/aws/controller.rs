@@ -1,11 +1,11 @@
 //! What every function has at hand: configuration, clients and the clock.
 
+use super::deadline::time_left;
 use super::{Aws, Clock, ClockFault};
 use crate::config::{Config, ConfigFaults};
 use crate::domain::{Instant, RunId};
 use crate::run::{Context, Outcome, Run};
 use crate::telemetry;
-use chrono::TimeDelta;
 use std::io::Write as _;
 use std::time::{Duration, Instant as Moment};
 
@@ -45,6 +45,11 @@ impl Controller {
         })
     }
 
+    /// Drives a run to its end before Lambda's deadline.
+    pub async fn drive(&self, run: &mut impl Run, deadline_ms: u64) -> Outcome {
+        self.aws.drive(run, time_left(deadline_ms)).await
+    }
+
     /// Drives one scheduled run to its end and writes its lines to the log.
     ///
     /// # Errors
@@ -60,7 +65,7 @@ impl Controller {
         let started = Moment::now();
         let context = self.context(request_id, deadline_ms).await?;
         let now = context.now;
-        let outcome = self.aws.drive(&mut run(context)).await;
+        let outcome = self.drive(&mut run(context), deadline_ms).await;
         self.log(function, now, &outcome, started.elapsed());
         match outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
             Some(error) => Err(error.clone().into()),
@@ -79,10 +84,4 @@ impl Controller {
             tracing::warn!(code = %error.code, class = ?error.class, "{error}");
         }
     }
-}
-
-/// The time to the deadline, by the real clock; a call sent now is not in flight after it.
-fn time_left(deadline_ms: u64) -> TimeDelta {
-    let deadline = i64::try_from(deadline_ms).ok().and_then(Instant::from_timestamp_millis);
-    deadline.map_or(TimeDelta::seconds(60), |deadline| (deadline - super::clock::real_now()).max(TimeDelta::zero()))
 }

@@ -2,7 +2,7 @@
 
 use super::Aws;
 use super::errors::{call_error, malformed};
-use super::item::{Item, attribute, fact, record};
+use super::item::{Item, UNTOLD, attribute, fact, record};
 use crate::domain::{
     AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
 };
@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use chrono::{SecondsFormat, SubsecRound as _, TimeDelta};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Alerts and history are kept for a little more than a year.
 const KEPT: TimeDelta = TimeDelta::days(400);
@@ -374,6 +374,21 @@ impl Aws {
                 _ => Err(call_error(format!("claim {}", key.0), &error)),
             },
         }
+    }
+
+    /// Keeps a message with its pool, or takes it away; moves no counter.
+    pub(super) async fn keep_untold(
+        &self,
+        pool: &PoolName,
+        key: &AlertKey,
+        kept: Option<&str>,
+    ) -> Result<(), CallError> {
+        let request = self
+            .update(pool_key(pool))
+            .update_expression(if kept.is_some() { "SET #untold = :text" } else { "REMOVE #untold" })
+            .expression_attribute_names("#untold", format!("{UNTOLD}{}", key.0))
+            .set_expression_attribute_values(kept.map(|kept| HashMap::from([(":text".to_owned(), text(kept))])));
+        request.send().await.map(|_| ()).map_err(|error| call_error(format!("keep {}", key.0), &error))
     }
 
     /// Notes that an alert went out.

@@ -21,10 +21,19 @@ const MOST_PAGES: usize = 20;
 /// Unknown.
 const LONGEST: Duration = Duration::from_secs(8);
 
+/// So long before the call's own end, so that what was read is still given.
+const TO_GIVE: Duration = Duration::from_millis(50);
+
 /// Reads every group once, one after the other; each source counts its own lines. A group that cannot be read, or not in
 /// time, is Unknown and holds up no other.
-pub(super) async fn activity(client: &Client, sources: &[LogSource], from: Instant, to: Instant) -> LogActivity {
-    let end = Moment::now() + LONGEST;
+pub(super) async fn activity(
+    client: &Client,
+    sources: &[LogSource],
+    from: Instant,
+    to: Instant,
+    until: Moment,
+) -> LogActivity {
+    let end = (Moment::now() + LONGEST).min(until - TO_GIVE);
     let groups: BTreeSet<&str> = sources.iter().map(|source| source.group.as_str()).collect();
     let mut read = LogActivity::new();
     for (n, name) in groups.iter().copied().enumerate() {

@@ -5,6 +5,7 @@ mod budgets;
 mod clock;
 mod cloudwatch;
 mod controller;
+mod deadline;
 mod demand;
 mod ec2;
 mod errors;
@@ -19,17 +20,16 @@ pub use clock::{Clock, ClockFault};
 pub use controller::Controller;
 
 use crate::config::Config;
-use crate::run::{Answer, Call, Outcome, Run, Step};
+use crate::run::{Answer, Call};
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_http_client::tls;
-use futures::future::join_all;
 use std::time::Duration;
+use tokio::time::Instant as Moment;
 
-/// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries. Where one
-/// service accepts and never answers, wake and idle-check wait for it once or twice and end within 25 s; the budget guard waits
-/// for the ledger three times and may meet its time-out: nothing bounds the sum yet.
+/// The SDK has no time-outs of its own (field case 43). One attempt, then a whole operation with its retries; what bounds the
+/// sum of them is in `deadline.rs`.
 const CONNECT: Duration = Duration::from_secs(2);
 const ATTEMPT: Duration = Duration::from_secs(4);
 const OPERATION: Duration = Duration::from_secs(9);
@@ -69,19 +69,8 @@ impl Aws {
         }
     }
 
-    /// Drives a run to its end; the calls of one step go out at once.
-    pub async fn drive(&self, run: &mut impl Run) -> Outcome {
-        let mut answers = Vec::new();
-        loop {
-            match run.next(std::mem::take(&mut answers)) {
-                Step::Calls(calls) => answers = join_all(calls.iter().map(|call| self.answer(call))).await,
-                Step::Done(outcome) => return outcome,
-            }
-        }
-    }
-
-    /// Carries out one call.
-    pub async fn answer(&self, call: &Call) -> Answer {
+    /// Carries out one call. What takes many requests, as reading logs, gives what it has when the time is over.
+    pub async fn answer(&self, call: &Call, until: Moment) -> Answer {
         match call {
             Call::DescribeNodes { pools } => Answer::Nodes(ec2::describe(&self.ec2, pools.as_ref()).await),
             Call::ReadReadiness { nodes } => Answer::Readiness(ec2::readiness(&self.ec2, nodes).await),
@@ -111,8 +100,11 @@ impl Aws {
             Call::WriteFacts { pool, facts } => Answer::Recorded(self.write_facts(pool, facts).await),
             Call::ClaimAlert { key, at } => Answer::AlertClaim(self.claim_alert(key, *at).await),
             Call::MarkPublished { key } => Answer::Recorded(self.mark_published(key).await),
+            Call::KeepUntold { pool, key, text } => {
+                Answer::Recorded(self.keep_untold(pool, key, text.as_deref()).await)
+            }
             Call::ReadLogs { sources, from, to } => {
-                Answer::Logs(Ok(logs::activity(&self.logs, sources, *from, *to).await))
+                Answer::Logs(Ok(logs::activity(&self.logs, sources, *from, *to, until).await))
             }
             Call::ReadHistory { pools, from } => Answer::History(self.read_history(pools, *from).await),
             Call::ReadSamples { nodes, from, to } => {

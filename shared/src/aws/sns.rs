@@ -20,7 +20,7 @@ pub(super) async fn publish(client: &Client, topic_arn: &str, alert: &Alert) -> 
         .message(&alert.body)
         .message_attributes("kind", text(alert.kind.as_str())?);
     for (name, value) in &alert.attributes {
-        request = request.message_attributes(*name, text(value)?);
+        request = request.message_attributes(name, text(value)?);
     }
     if let Some(pool) = &alert.pool {
         request = request.message_attributes("pool", text(pool.as_str())?);

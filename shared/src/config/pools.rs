@@ -161,8 +161,8 @@ impl Read<'_> {
             Some(ReadySpec::HealthyHosts(metric)) => Some(metric),
             Some(ReadySpec::Word(_)) | None => None,
         };
-        let policy = PoolPolicy { signals, logs, types, healthy_hosts, rules };
-        self.check_dimensions(&at, &policy);
+        let mut policy = PoolPolicy { signals, logs, types, healthy_hosts, rules };
+        self.settle_dimensions(&at, &mut policy);
         Pool { policy, log_groups: spec.log_groups, wake, calls_observed }
     }
 
@@ -282,25 +282,49 @@ impl Read<'_> {
         }
     }
 
-    /// Field case 19: a load balancer's dimension is `app/NAME/HASH`; anything else gives an empty, valid answer.
-    fn check_dimensions(&mut self, at: &str, policy: &PoolPolicy) {
-        let of_signals = policy.signals.iter().flat_map(|signal| std::iter::once(&signal.metric).chain(&signal.alive));
-        let metrics = of_signals.chain(&policy.healthy_hosts);
-        let wrong: BTreeSet<String> = metrics
-            .filter(|metric| metric.namespace == "AWS/ApplicationELB")
-            .filter_map(|metric| metric.dimensions.get("LoadBalancer"))
-            .filter(|value| !(value.starts_with("app/") && value.matches('/').count() == 2))
-            .cloned()
-            .collect();
-        for value in wrong {
-            self.fault(
-                at,
-                format_args!(
-                    "dimension LoadBalancer {value:?} must be app/NAME/HASH, the end of the load balancer's ARN"
-                ),
-            );
+    /// Field case 19: under a wrong dimension a load balancer gives an empty, valid answer. An ARN is cut to what CloudWatch
+    /// writes; a proof of life has to be the same balancer's, or it would vouch for a metric that never has a point.
+    fn settle_dimensions(&mut self, at: &str, policy: &mut PoolPolicy) {
+        let wrong: BTreeSet<String> = metrics_of(policy).filter_map(settle_balancer).collect();
+        wrong.into_iter().for_each(|wrong| self.fault(at, wrong));
+        for signal in &policy.signals {
+            let Some(alive) = signal.alive.as_ref().filter(|alive| alive.namespace == signal.metric.namespace) else {
+                continue;
+            };
+            let balancer = |metric: &MetricRef| metric.dimensions.get("LoadBalancer").cloned();
+            let both = balancer(&signal.metric).zip(balancer(alive));
+            if let Some((own, other)) = both.filter(|(own, other)| own != other) {
+                self.fault(at, format_args!("`alive` is of load balancer {other:?}, and its signal of {own:?}"));
+            }
         }
     }
+}
+
+fn metrics_of(policy: &mut PoolPolicy) -> impl Iterator<Item = &mut MetricRef> {
+    let of_signals =
+        policy.signals.iter_mut().flat_map(|signal| std::iter::once(&mut signal.metric).chain(&mut signal.alive));
+    of_signals.chain(policy.logs.iter_mut().filter_map(|log| log.alive.as_mut())).chain(&mut policy.healthy_hosts)
+}
+
+/// Cuts the ARNs among a load balancer's dimensions; says what no load balancer has.
+fn settle_balancer(metric: &mut MetricRef) -> Option<String> {
+    let kind = match metric.namespace.as_str() {
+        "AWS/ApplicationELB" => "app",
+        "AWS/NetworkELB" => "net",
+        _ => return None,
+    };
+    metric.dimensions.iter_mut().find_map(|(name, value)| {
+        let (cut, first) = match name.as_str() {
+            "LoadBalancer" => (value.rsplit_once("loadbalancer/").map(|(_, end)| end.to_owned()), kind),
+            "TargetGroup" => (value.rfind("targetgroup/").map(|at| value.split_off(at)), "targetgroup"),
+            "AvailabilityZone" => return None,
+            other => return Some(format!("load balancers have no dimension {other:?}")),
+        };
+        *value = cut.unwrap_or_else(|| value.clone());
+        let parts: Vec<&str> = value.split('/').collect();
+        let fits = parts.len() == 3 && parts[0] == first && parts.iter().all(|part| !part.is_empty());
+        (!fits).then(|| format!("dimension {name} {value:?} must be {first}/NAME/HASH, or the ARN that ends so"))
+    })
 }
 
 /// Graviton families have a `g` behind their generation: `g5g`, `m7gd`.

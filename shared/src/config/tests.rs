@@ -90,16 +90,80 @@ fn pools_are_refused_with_the_field_that_is_wrong() {
             r#"{"v": {"open": [{"namespace": "N", "metric": "M"}], "log_groups": ["/a"], "wake": {"paths": []}}}"#,
             "paths",
         ),
-        (
-            "case 19: a load balancer by name",
-            r#"{"v": {"open": [{"namespace": "AWS/ApplicationELB", "metric": "M", "dimensions": {"LoadBalancer": "my-alb"}}]}}"#,
-            "app/NAME/HASH",
-        ),
     ];
     for (name, pools, part) in rows {
         let text = faults(&[(POOLS, pools)]).join("; ");
         assert!(text.contains(part), "{name}: {text}");
     }
+}
+
+#[test]
+fn case_19_a_load_balancer_is_taken_by_its_arn_and_by_nothing_that_would_never_have_a_point() {
+    let arn = "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/app/my-alb/0123456789abcdef";
+    let group = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/gpu/0123456789abcdef";
+    let rows = [
+        ("a name", "ApplicationELB", r#""LoadBalancer": "my-alb""#, Err("must be app/NAME/HASH")),
+        ("a listener", "ApplicationELB", r#""LoadBalancer": "app/my-alb/0123/4567""#, Err("must be app/NAME/HASH")),
+        ("no hash", "ApplicationELB", r#""LoadBalancer": "app/my-alb/""#, Err("must be app/NAME/HASH")),
+        ("a network one", "ApplicationELB", r#""LoadBalancer": "net/my-nlb/0123""#, Err("must be app/NAME/HASH")),
+        ("an application's", "NetworkELB", r#""LoadBalancer": "app/my-alb/0123""#, Err("must be net/NAME/HASH")),
+        ("a group's name", "ApplicationELB", r#""TargetGroup": "gpu""#, Err("must be targetgroup/NAME/HASH")),
+        ("in another case", "ApplicationELB", r#""loadBalancer": "app/a/0""#, Err("no dimension \"loadBalancer\"")),
+        ("its ARN", "ApplicationELB", &format!(r#""LoadBalancer": "{arn}""#), Ok("app/my-alb/0123456789abcdef")),
+        ("its resource", "ApplicationELB", r#""LoadBalancer": "loadbalancer/app/a/0""#, Ok("app/a/0")),
+        (
+            "as it is",
+            "ApplicationELB",
+            r#""LoadBalancer": "app/my-alb/0123456789abcdef""#,
+            Ok("app/my-alb/0123456789abcdef"),
+        ),
+        (
+            "a group's ARN",
+            "ApplicationELB",
+            &format!(r#""TargetGroup": "{group}""#),
+            Ok("targetgroup/gpu/0123456789abcdef"),
+        ),
+        ("another service's", "ContainerInsights", r#""LoadBalancer": "my-alb""#, Ok("my-alb")),
+    ];
+    for (name, namespace, dimension, expected) in rows {
+        let metric = format!(r#"{{"namespace": "AWS/{namespace}", "metric": "M", "dimensions": {{{dimension}}}}}"#);
+        let pools = [
+            format!(r#"{{"v": {{"open": [{metric}]}}}}"#),
+            format!(r#"{{"v": {{"beat": true, "ready": {metric}}}}}"#),
+            format!(
+                r#"{{"v": {{"beat": true, "logs": [{{"group": "/a", "lines": {{"paths": ["/"]}}, "alive": {metric}}}]}}}}"#
+            ),
+        ];
+        for pools in pools {
+            match expected {
+                Err(part) => {
+                    let found = faults(&[(POOLS, &pools)]).join("; ");
+                    assert!(found.contains(part), "{name}: {found}");
+                }
+                Ok(value) => {
+                    let policy = config(&[(POOLS, &pools)]).pools[&PoolName::new("v").unwrap()].policy.clone();
+                    let of_logs = policy.logs.iter().filter_map(|log| log.alive.as_ref());
+                    let metrics = policy.signals.iter().map(|signal| &signal.metric).chain(&policy.healthy_hosts);
+                    let found = metrics.chain(of_logs).next().unwrap().dimensions.values().next().cloned();
+                    assert_eq!(found.as_deref(), Some(value), "{name}: {pools}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn case_19_a_proof_of_life_of_another_balancer_proves_nothing() {
+    let metric = |name: &str, of: &str| {
+        format!(r#""namespace": "AWS/ApplicationELB", "metric": "{name}", "dimensions": {{"LoadBalancer": "{of}"}}"#)
+    };
+    let pools = |alive: &str| {
+        let (own, alive) = (metric("ActiveConnectionCount", "app/v/0"), metric("HealthyHostCount", alive));
+        format!(r#"{{"v": {{"open": [{{{own}, "alive": {{{alive}}}}}]}}}}"#)
+    };
+    assert_eq!(faults(&[(POOLS, &pools("app/v/0"))]), [""; 0]);
+    let found = faults(&[(POOLS, &pools("app/v/1"))]).join("; ");
+    assert!(found.contains("`alive` is of load balancer \"app/v/1\""), "{found}");
 }
 
 #[test]

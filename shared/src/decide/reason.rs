@@ -5,6 +5,8 @@ use serde::Serialize;
 /// Which question a reason answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
+    /// Can anything be decided at all?
+    Look,
     /// Is a node to be started, and what is the caller told?
     Wake,
     /// May a call have a node?
@@ -54,6 +56,9 @@ macro_rules! reasons {
 }
 
 reasons! {
+    CannotLook, "cannot_look", Look, "nothing; a person or the caller is told",
+        "The nodes or the ledger could not be read, or a wake could not be recorded: nothing is started, stopped, opened or closed. What was recorded is met by a later run.";
+
     GateClosed, "gate_closed", Wake, "nothing, refused",
         "The gate is closed, by the budget or by a person: no wake is taken and nothing is started.";
     NotWanted, "not_wanted", Wake, "nothing",

@@ -2,6 +2,7 @@
 
 use super::{BootTime, Boots, Hold, InstanceType, Instant, Launch, Lease, LeaseId, NodeId, Usd};
 use crate::error::{CallError, ErrorClass};
+use crate::policy::{LEFT_STOPPED, WAITING};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct PoolRecord {
     pub waiting: BTreeMap<LeaseId, Instant>,
     /// The wakes of the newest minute in which one came.
     pub rate: Option<Rate>,
+    /// Messages that could not be sent, as text, each until a tick gets it out: what they are about may have passed.
+    pub untold: BTreeMap<AlertKey, String>,
     /// What is known of each node.
     pub nodes: BTreeMap<NodeId, NodeRecord>,
     /// Attributes that could not be read. They count as absent, except that a node with an unreadable claim is Unknown.
@@ -79,6 +82,19 @@ impl PoolRecord {
         BootTime::of(if own.is_empty() { all() } else { own }, guess)
     }
 
+    /// Takes out, and lists as unread, each fact that is dated after `latest`: the clock was off that wrote it, or a person's
+    /// hand slipped, and it would keep a node, or a wish, until that day comes.
+    pub fn forget_later_than(&mut self, latest: Instant) {
+        let of_pool = [("wake", &mut self.wake), ("line_wake", &mut self.line_wake)];
+        let late = of_pool.into_iter().filter_map(|(name, wake)| forget(name, wake, |wake| wake.at > latest));
+        let late: Vec<&str> = late.collect();
+        self.unread.extend(late.into_iter().map(str::to_owned));
+        for (id, node) in &mut self.nodes {
+            self.unread.extend(node.forget_later_than(latest).map(|kind| format!("{kind}#{id}")));
+        }
+        self.waiting.retain(|_, until| *until <= latest + WAITING);
+    }
+
     /// Whether a log line's wake at this instant came when the source had woken too often for nothing (field case 20).
     pub fn is_noise(&self, at: Instant) -> bool {
         let of_day = self.nodes.values().filter_map(|node| node.noise.as_ref()).filter(|noise| at < noise.until);
@@ -87,6 +103,10 @@ impl PoolRecord {
         // From the instant on at which the count became full; later counts do not move it.
         counted.get(MOST_NOISE_WAKES as usize).is_some_and(|full_at| at >= *full_at)
     }
+}
+
+fn forget<T>(name: &'static str, fact: &mut Option<T>, is_late: impl FnOnce(&T) -> bool) -> Option<&'static str> {
+    fact.take_if(|fact| is_late(fact)).map(|_| name)
 }
 
 /// The facts of one node. Each is an attribute of its own, so that writers of different facts never undo each other.
@@ -119,6 +139,21 @@ pub struct NodeRecord {
 }
 
 impl NodeRecord {
+    fn forget_later_than(&mut self, latest: Instant) -> impl Iterator<Item = &'static str> {
+        let mut leased = self.leases.values().any(|lease| lease.at > latest).then(|| std::mem::take(&mut self.leases));
+        [
+            forget("wake", &mut self.wake, |wake| wake.at > latest),
+            forget("claim", &mut self.claim, |claim| claim.at > latest),
+            forget("ready", &mut self.ready, |ready| ready.at > latest),
+            forget("fault", &mut self.fault, |fault| fault.since > latest || fault.retry_at > latest + LEFT_STOPPED),
+            forget("blind", &mut self.blind, |blind| blind.at > latest),
+            forget("leased", &mut self.leased, |at| *at > latest),
+            forget("leases", &mut leased, |_| true),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
     /// Its calls in progress.
     pub fn live_leases(&self, now: Instant) -> impl Iterator<Item = (&LeaseId, &Lease)> {
         self.leases.iter().filter(move |(_, lease)| lease.is_live(now))

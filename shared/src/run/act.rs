@@ -15,6 +15,10 @@ use crate::domain::{
 use crate::error::{CallError, ErrorClass, TookEffect};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Messages that are kept with one pool: an outage of a day is a few, and an item has its size. One more is lost, and the
+/// run that lost it has failed.
+const MOST_UNTOLD: usize = 20;
+
 /// Which call is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
@@ -147,6 +151,10 @@ pub(super) struct Acts {
     /// Writes that end the occasion of a message: they wait until it is out.
     deferred: Vec<(AlertKey, Call)>,
     alerts: Vec<Alert>,
+    /// The alerts that are kept in the ledger because an earlier run could not send them, each with its pool.
+    kept: BTreeMap<AlertKey, PoolName>,
+    /// What becomes of those, and of what this run could not send.
+    keeps: Vec<Call>,
     /// Sleeping nodes that become their pool's preferred type again.
     put_back: Vec<(Whom, InstanceType)>,
     /// What the nodes are now that EC2 has changed.
@@ -175,10 +183,26 @@ impl Acts {
             written: Vec::new(),
             deferred: Vec::new(),
             alerts,
+            kept: BTreeMap::new(),
+            keeps: Vec::new(),
             put_back: Vec::new(),
             changed: BTreeMap::new(),
             lost: BTreeSet::new(),
         }
+    }
+
+    /// Sends what earlier runs of any function could not send, too.
+    pub(super) fn with_untold(mut self) -> Self {
+        for (pool, record) in &self.records {
+            for (key, text) in &record.untold {
+                let Ok(alert) = serde_json::from_str::<Alert>(text) else { continue };
+                self.kept.insert(key.clone(), pool.clone());
+                if self.alerts.iter().all(|other| other.key != *key) {
+                    self.alerts.push(alert);
+                }
+            }
+        }
+        self
     }
 
     /// These writes go out only once the message of their key is out: they end what it is about, and nobody would ever be
@@ -255,7 +279,7 @@ impl Acts {
                 let marks =
                     std::mem::take(&mut self.alerts).into_iter().map(|alert| Call::MarkPublished { key: alert.key });
                 let ended = std::mem::take(&mut self.deferred).into_iter().map(|(_, call)| call);
-                marks.chain(ended).collect()
+                marks.chain(ended).chain(std::mem::take(&mut self.keeps)).collect()
             }
             Stage::Over => Vec::new(),
         }
@@ -565,7 +589,7 @@ impl Acts {
         for (alert, answer) in std::mem::take(&mut self.alerts).into_iter().zip(answers) {
             match take_alert_claim(Some(answer)) {
                 Ok(AlertClaimed::Mine) => mine.push(alert),
-                Ok(AlertClaimed::Published) => {}
+                Ok(AlertClaimed::Published) => self.keep_no_more(&alert.key),
                 // Whether it gets out is not known: what it is about stands, and a later run sees to it.
                 Ok(AlertClaimed::Another) => self.deferred.retain(|(key, _)| *key != alert.key),
                 // Twice is better than never.
@@ -579,17 +603,39 @@ impl Acts {
         self.stage = Stage::Publish;
     }
 
+    /// What it is about may have passed by the next run, and nobody would ever be told. A message of no configured pool is
+    /// kept with the first.
+    fn keep(&mut self, alert: &Alert) {
+        let own = alert.pool.as_ref().filter(|pool| self.ctx.pools.contains_key(pool));
+        let Some(pool) = own.or(self.ctx.pools.keys().next()).cloned() else { return };
+        let of_pool = |call: &&Call| matches!(call, Call::KeepUntold { pool: kept_with, .. } if *kept_with == pool);
+        let known = self.records.get(&pool).map_or(0, |record| record.untold.len());
+        let has_room = known + self.keeps.iter().filter(of_pool).count() < MOST_UNTOLD;
+        if has_room && !self.kept.contains_key(&alert.key) {
+            let (key, text) = (alert.key.clone(), Some(alert.to_text()));
+            self.keeps.push(Call::KeepUntold { pool, key, text });
+        }
+    }
+
+    fn keep_no_more(&mut self, key: &AlertKey) {
+        if let Some(pool) = self.kept.remove(key) {
+            self.keeps.push(Call::KeepUntold { pool, key: key.clone(), text: None });
+        }
+    }
+
     fn absorb_published(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
         let mut sent = Vec::new();
         for (alert, answer) in std::mem::take(&mut self.alerts).into_iter().zip(answers) {
             match take_published(Some(answer)) {
                 Ok(()) => {
                     outcome.effects.push(alert.sent());
+                    self.keep_no_more(&alert.key);
                     sent.push(alert);
                 }
                 // Nobody has been told: the failure has to show where something watches, and the occasion stands.
                 Err(error) => {
                     self.deferred.retain(|(key, _)| *key != alert.key);
+                    self.keep(&alert);
                     outcome.unrecorded = Some(error);
                 }
             }
@@ -657,7 +703,8 @@ fn effect_of_write(call: Call) -> Option<Effect> {
         | Call::WriteFacts { .. }
         | Call::ClaimAlert { .. }
         | Call::Publish { .. }
-        | Call::MarkPublished { .. } => None,
+        | Call::MarkPublished { .. }
+        | Call::KeepUntold { .. } => None,
     }
 }
 

@@ -8,11 +8,11 @@ use crate::decide::uptime::LocalDay;
 use crate::domain::{AlertKey, InstanceType, Instant, NodeId, NodeSeen, PoolName, Usd};
 use crate::prices::AS_OF;
 use chrono_tz::Tz;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What an alert is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertKind {
     /// A node was up for too long in a day.
@@ -66,7 +66,7 @@ impl AlertKind {
 }
 
 /// One message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     /// Sent once under this key.
     pub key: AlertKey,
@@ -81,10 +81,15 @@ pub struct Alert {
     /// For a person at 3 a.m.
     pub body: String,
     /// For machines, beside kind, pool and node: never empty, names of letters and `_`.
-    pub attributes: BTreeMap<&'static str, String>,
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Alert {
+    /// As it is kept until it can be sent.
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a message is texts under texts")
+    }
+
     /// The effect of having sent it.
     pub(super) fn sent(&self) -> Effect {
         let (pool, node, reason) = (self.pool.clone(), self.node.clone(), self.subject.clone());
@@ -222,7 +227,7 @@ impl<'a> About<'a> {
     }
 
     /// `key` is the same for the same matter: who gets a message twice can tell.
-    fn attributes(&self, key: &AlertKey, text: &Text) -> BTreeMap<&'static str, String> {
+    fn attributes(&self, key: &AlertKey, text: &Text) -> BTreeMap<String, String> {
         let mut attributes = BTreeMap::from([("key", key.0.clone())]);
         attributes.insert("at", self.ctx.now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
         if let Some(since) = text.since {
@@ -235,7 +240,7 @@ impl<'a> About<'a> {
             Cost::Unknown => None,
         };
         attributes.extend(hourly.map(|usd| ("usd_per_hour", usd)));
-        attributes
+        attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     fn hour(&self) -> Option<Usd> {

@@ -9,6 +9,7 @@ use super::call::{
     Answer, BudgetNote, BudgetSeen, Call, History, Notice, take_budget, take_budget_note, take_disks, take_history,
     take_ledger, take_nodes,
 };
+use super::look::unseen_pools;
 use super::outcome::Decided;
 use super::uptime::of_node;
 use super::{Context, Outcome, Run, Step};
@@ -131,10 +132,13 @@ impl BudgetRun {
         let seen = self.usable(looked.budget.ok().flatten());
         let account = self.account(&fleet, seen, &looked.note.unwrap_or_default());
         // Without the ledger the estimate is of no use, and AWS's figure alone is hours late: nothing is closed on it.
-        if lost.is_none() {
-            self.tell_thresholds(&account, &fleet);
-            self.tell_unpriced(&account);
-            self.keep_gates(&account, &known, &history, &fleet);
+        match &lost {
+            None => {
+                self.tell_thresholds(&account, &fleet);
+                self.tell_unpriced(&account);
+                self.keep_gates(&account, &known, &history, &fleet);
+            }
+            Some(error) => unseen_pools(&self.ctx, &mut self.outcome, error),
         }
         self.outcome.blind = lost;
         let (writes, alerts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.alerts));

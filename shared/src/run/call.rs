@@ -464,11 +464,102 @@ pub enum Call {
         /// The alert.
         alert: Alert,
     },
+    /// Keeps a message that could not be sent, or takes it away again.
+    KeepUntold {
+        /// With whose item it is kept.
+        pool: PoolName,
+        /// Its key.
+        key: AlertKey,
+        /// The message as text; none once it is out.
+        text: Option<String>,
+    },
     /// Notes that a claimed alert was published. One that was claimed and not published is sent again by a later run.
     MarkPublished {
         /// Its key.
         key: AlertKey,
     },
+}
+
+impl Call {
+    /// Its short name, such as `read_ledger`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::DescribeNodes { .. } => "describe",
+            Self::ReadLedger { .. } => "read_ledger",
+            Self::RecordDemand { .. } => "demand",
+            Self::ReadActivity { .. } => "activity",
+            Self::ReadReadiness { .. } => "readiness",
+            Self::Claim { .. } => "claim",
+            Self::Start { .. } => "start",
+            Self::Stop { .. } => "stop",
+            Self::RecordAnswer { .. } => "record",
+            Self::WriteFacts { .. } => "facts",
+            Self::ClaimAlert { .. } => "claim_alert",
+            Self::Publish { .. } => "publish",
+            Self::MarkPublished { .. } => "mark_published",
+            Self::KeepUntold { .. } => "untold",
+            Self::ReadLogs { .. } => "logs",
+            Self::ReadHistory { .. } => "history",
+            Self::ReadSamples { .. } => "samples",
+            Self::ReadDisks { .. } => "disks",
+            Self::ReadBudget { .. } => "budget",
+            Self::ReadBudgetNote { .. } => "budget_note",
+            Self::CreateBudget { .. } => "create_budget",
+            Self::SetBudgetAmount { .. } => "set_budget_amount",
+            Self::CreateNotices { .. } => "create_notices",
+            Self::NoteBudget { .. } => "note_budget",
+            Self::SetGate { .. } => "set_gate",
+            Self::Resize { .. } => "resize",
+            Self::NoteLaunches { .. } => "launches",
+            Self::GiveLease { .. } => "give_lease",
+            Self::RenewLease { .. } => "renew_lease",
+            Self::EndLease { .. } => "end_lease",
+            Self::StopWaiting { .. } => "stop_waiting",
+            Self::ReadBeats { .. } => "beats",
+            Self::SetHold { .. } => "hold",
+        }
+    }
+
+    /// The answer to this call where it failed.
+    pub fn failed(&self, error: CallError) -> Answer {
+        match self {
+            Self::DescribeNodes { .. } => Answer::Nodes(Err(error)),
+            Self::ReadLedger { .. } => Answer::Ledger(Err(error)),
+            Self::RecordDemand { .. } => Answer::Demand(Err(error)),
+            // A group that cannot be read is Unknown and holds up no other.
+            Self::ReadLogs { sources, .. } => {
+                let unread = |source: &LogSource| (source.key(), Err(Unread::Failed));
+                Answer::Logs(Ok(sources.iter().map(unread).collect()))
+            }
+            Self::ReadHistory { .. } => Answer::History(Err(error)),
+            Self::ReadSamples { .. } => Answer::Samples(Err(error)),
+            Self::ReadDisks { .. } => Answer::Disks(Err(error)),
+            Self::ReadBudget { .. } => Answer::Budget(Err(error)),
+            Self::ReadBudgetNote { .. } => Answer::BudgetNote(Err(error)),
+            Self::Resize { .. } => Answer::Resized(Err(error)),
+            Self::ReadActivity { .. } => Answer::Activity(Err(error)),
+            Self::ReadReadiness { .. } => Answer::Readiness(Err(error)),
+            Self::Claim { .. } => Answer::Claim(Err(error)),
+            Self::Start { .. } => Answer::Start(Err(error)),
+            Self::Stop { .. } => Answer::Stop(Err(error)),
+            Self::ClaimAlert { .. } => Answer::AlertClaim(Err(error)),
+            Self::Publish { .. } => Answer::Published(Err(error)),
+            Self::RecordAnswer { .. }
+            | Self::WriteFacts { .. }
+            | Self::MarkPublished { .. }
+            | Self::KeepUntold { .. }
+            | Self::CreateBudget { .. }
+            | Self::SetBudgetAmount { .. }
+            | Self::CreateNotices { .. }
+            | Self::NoteBudget { .. }
+            | Self::SetHold { .. }
+            | Self::StopWaiting { .. }
+            | Self::NoteLaunches { .. } => Answer::Recorded(Err(error)),
+            Self::GiveLease { .. } | Self::RenewLease { .. } | Self::EndLease { .. } => Answer::Lease(Err(error)),
+            Self::ReadBeats { .. } => Answer::Beats(Err(error)),
+            Self::SetGate { .. } => Answer::GateSet(Err(error)),
+        }
+    }
 }
 
 /// The outcome of a claim.
@@ -550,6 +641,39 @@ pub enum Answer {
     Resized(Result<(), CallError>),
     Lease(Result<Leased, CallError>),
     Beats(Result<BTreeMap<NodeId, Beat>, CallError>),
+}
+
+impl Answer {
+    /// The pools' items in it.
+    pub(super) fn records_mut(&mut self) -> Vec<&mut PoolRecord> {
+        match self {
+            Self::Ledger(Ok(records)) => records.values_mut().collect(),
+            Self::Demand(Ok(Demanded::Recorded(record) | Demanded::Refused(record)))
+            | Self::Claim(Ok(Claimed::Granted(record) | Claimed::Lost(record)))
+            | Self::Lease(Ok(Leased::Done(record) | Leased::Moved(record))) => vec![record],
+            Self::Demand(_)
+            | Self::Ledger(_)
+            | Self::Claim(_)
+            | Self::Lease(_)
+            | Self::Nodes(_)
+            | Self::Activity(_)
+            | Self::Readiness(_)
+            | Self::Start(_)
+            | Self::Stop(_)
+            | Self::Recorded(_)
+            | Self::AlertClaim(_)
+            | Self::Published(_)
+            | Self::Logs(_)
+            | Self::History(_)
+            | Self::Samples(_)
+            | Self::Disks(_)
+            | Self::Budget(_)
+            | Self::BudgetNote(_)
+            | Self::GateSet(_)
+            | Self::Resized(_)
+            | Self::Beats(_) => Vec::new(),
+        }
+    }
 }
 
 macro_rules! takes {

@@ -8,7 +8,7 @@ use super::call::{
 };
 use super::evidence::{is_late, never_ready, never_ready_tries, note_fallen_start, settle_fault};
 use super::launches::{Launches, Sight, wasted, wasted_today};
-use super::look::{Facts, Signals, activity_call, decided, logs_call, used, without_use};
+use super::look::{Facts, Signals, activity_call, cannot_look, decided, logs_call, unseen_pools, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
 use super::readiness::{self, Read};
 use super::{Context, Outcome, Run, Step};
@@ -20,11 +20,14 @@ use crate::domain::{
     AlertKey, Blind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase,
     PoolName, PoolRecord,
 };
-use crate::error::CallError;
+use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::observation::{Unread, is_overdue};
 use crate::policy::{BETWEEN_READINGS, DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What wakes and claims depend on.
+const COUNTERS: [&str; 2] = ["demand", "claims"];
 
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
@@ -86,6 +89,7 @@ impl IdleRun {
 
 impl Run for IdleRun {
     fn next(&mut self, answers: Vec<Answer>) -> Step {
+        let answers = self.ctx.credible(answers);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.look(),
             Stage::Look => self.looked(answers),
@@ -123,6 +127,7 @@ impl IdleRun {
         match (nodes, records) {
             (Ok(nodes), Ok(records)) => {
                 self.records = records;
+                self.tell_of_lost_counters();
                 self.ask_signals(nodes)
             }
             // An error is never a state (field case 08): nothing is done, and it is told if it lasts.
@@ -132,8 +137,15 @@ impl IdleRun {
                 self.outcome.blind = Some(error);
                 self.act()
             }
-            (_, Err(error)) => {
+            (nodes, Err(error)) => {
                 self.tell_that_the_ledger_is_lost(&error);
+                // Where the second look failed, what the first one decided stands.
+                if self.only.is_none() {
+                    let nodes = nodes.unwrap_or_default();
+                    let lines = nodes.iter().map(|seen| cannot_look(&seen.pool, Some(&seen.id), &error));
+                    self.outcome.decided.extend(lines);
+                }
+                unseen_pools(&self.ctx, &mut self.outcome, &error);
                 self.outcome.blind = Some(error);
                 self.act()
             }
@@ -455,6 +467,25 @@ impl IdleRun {
         }
     }
 
+    /// A counter that is no number refuses every wake, or every claim: nothing of the pool is started or stopped (field case
+    /// 23).
+    fn tell_of_lost_counters(&mut self) {
+        // The second look knows it from the first.
+        for (pool, record) in self.records.iter().filter(|_| self.only.is_none()) {
+            for counter in COUNTERS.into_iter().filter(|counter| record.unread.iter().any(|name| name == counter)) {
+                let error = CallError {
+                    act: format!("read the counter `{counter}` of pool {pool}"),
+                    code: "Unreadable".to_owned(),
+                    message: format!("the ledger's item pool#{pool} has no number there"),
+                    class: ErrorClass::Permanent,
+                    effect: TookEffect::No,
+                };
+                let done = format!("nothing of the pool is started or stopped until a person removes `{counter}`");
+                self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).cannot_do(&error, &done));
+            }
+        }
+    }
+
     fn tell_pools(&mut self, error: &CallError) {
         for pool in self.ctx.pools.keys() {
             self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).cannot_look(error));
@@ -476,6 +507,7 @@ impl IdleRun {
                 self.outcome.decided.push(unseen(&pool, id, &record));
             }
         }
+        unseen_pools(&self.ctx, &mut self.outcome, error);
     }
 
     fn fact(&mut self, look: &Look, fact: Fact) {
@@ -501,6 +533,8 @@ impl IdleRun {
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts)
             .with_put_back(std::mem::take(&mut self.resizes))
             .with_deferred(std::mem::take(&mut self.deferred));
+        // Once a run; the second look has the same.
+        let acts = if self.only.is_none() { acts.with_untold() } else { acts };
         self.acted(acts, Vec::new())
     }
 

@@ -88,6 +88,7 @@ impl LeaseRun {
 
 impl Run for LeaseRun {
     fn next(&mut self, answers: Vec<Answer>) -> Step {
+        let answers = self.ctx.credible(answers);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.start(),
             Stage::Find => self.found(answers),

@@ -1,8 +1,8 @@
 //! Joins the answers of one look (describe, ledger, metrics) to one [`Look`] a node.
 
-use super::Context;
 use super::call::{Activity, Fact, LogActivity, LogSource, MetricRef, Signal, fact_name};
 use super::outcome::Decided;
+use super::{Context, Outcome};
 use crate::decide::{Look, Readiness, Reason};
 use crate::domain::{Beat, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Wake, WakeSource, read_tags};
 use crate::error::CallError;
@@ -147,6 +147,28 @@ pub(super) fn decided(
         inputs: inputs(look),
         stops_not_before: stops,
         generation: record.claims,
+    }
+}
+
+/// The line of a node, or of a whole pool, of which nothing can be decided for this failure.
+pub(super) fn cannot_look(pool: &PoolName, node: Option<&NodeId>, error: &CallError) -> Decided {
+    Decided {
+        pool: pool.clone(),
+        node: node.cloned(),
+        action: "nothing".to_owned(),
+        reason: Reason::CannotLook,
+        inputs: json!({"unknown": Unread::Failed, "failed": error.act, "code": error.code}),
+        stops_not_before: None,
+        generation: 0,
+    }
+}
+
+/// Such a line for every configured pool that has none: each run says of each pool what it decided, or why it could not.
+pub(super) fn unseen_pools(ctx: &Context, outcome: &mut Outcome, error: &CallError) {
+    for pool in ctx.pools.keys() {
+        if outcome.decided.iter().all(|line| line.pool != *pool) {
+            outcome.decided.push(cannot_look(pool, None, error));
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub use uptime::UptimeRun;
 pub use wake::{Caller, Cause, Target, WakeRun, WakeWish};
 
 use crate::domain::{Instant, PoolName, RunId};
-use crate::policy::Policy;
+use crate::policy::{MOST_AHEAD, Policy};
 use crate::prices::Prices;
 use chrono::TimeDelta;
 use std::collections::BTreeMap;
@@ -51,6 +51,16 @@ pub struct Context {
     pub pools: BTreeMap<PoolName, PoolPolicy>,
     /// What things cost.
     pub prices: Prices,
+}
+
+impl Context {
+    /// The answers with what nobody can have written by now taken out of the ledger's items.
+    fn credible(&self, mut answers: Vec<Answer>) -> Vec<Answer> {
+        let latest = self.now + MOST_AHEAD;
+        let records = answers.iter_mut().flat_map(Answer::records_mut);
+        records.for_each(|record| record.forget_later_than(latest));
+        answers
+    }
 }
 
 /// What a run wants next.

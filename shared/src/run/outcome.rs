@@ -175,3 +175,12 @@ pub struct Outcome {
     /// The run as a whole could not do its job (no look, or no ledger): the function has to fail visibly.
     pub blind: Option<CallError>,
 }
+
+impl Outcome {
+    /// Whether the run did all of its job: it looked, read the ledger, wrote what was to be written and told who was to be
+    /// told. A node whose use is unknown, or whose START or STOP failed, takes nothing from that: it was kept, and has a
+    /// message of its own.
+    pub fn succeeded(&self) -> bool {
+        self.blind.is_none() && self.unrecorded.is_none()
+    }
+}

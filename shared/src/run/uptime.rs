@@ -5,7 +5,7 @@ use super::act::Acts;
 use super::alert::{About, Alert, Whom};
 use super::call::{Answer, Call, History, Samples, take_history, take_ledger, take_nodes, take_samples};
 use super::launches::{Launches, Sight};
-use super::look::without_use;
+use super::look::{unseen_pools, without_use};
 use super::outcome::Decided;
 use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
@@ -111,6 +111,9 @@ impl UptimeRun {
             self.note_launches(&listed, &mut known);
         }
         self.judge(&listed, records.is_ok().then_some(&known), history.ok().as_ref(), samples.ok().as_ref());
+        if let Some(error) = self.outcome.blind.clone() {
+            unseen_pools(&self.ctx, &mut self.outcome, &error);
+        }
         let (writes, mut alerts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.alerts));
         // What keeps a message from being sent twice cannot be read: once an hour, instead of at every run.
         if records.is_err() && self.ctx.now.minute() >= SCHEDULE_MINUTES {

@@ -6,7 +6,7 @@ use super::alert::{About, Alert, Whom};
 use super::call::{Answer, Call, Cap, Demanded, Waiting, take_demand, take_ledger, take_nodes};
 use super::evidence::note_fallen_start;
 use super::launches::{self, Launches, Sight};
-use super::look::{Facts, decided};
+use super::look::{Facts, cannot_look, decided};
 use super::outcome::{Decided, Effect, EffectKind, PoolAnswer};
 use super::readiness::{self, Asked, Read};
 use super::{Context, Outcome, Run, Step};
@@ -16,7 +16,7 @@ use crate::domain::{
     BootTime, ClaimKind, Fault, FaultKind, InstanceType, Instant, LeaseId, NodeId, NodeSeen, NodeState, Phase,
     PoolName, PoolRecord, Wake, WakeSource,
 };
-use crate::error::ErrorClass;
+use crate::error::{CallError, ErrorClass};
 use crate::policy::{MOST_TRIES, MOST_WAITING, PoolRules, WAITING};
 use chrono::TimeDelta;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,6 +142,7 @@ impl WakeRun {
 
 impl Run for WakeRun {
     fn next(&mut self, answers: Vec<Answer>) -> Step {
+        let answers = self.ctx.credible(answers);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Start => self.start(),
             Stage::Find => self.found(answers),
@@ -279,7 +280,10 @@ impl WakeRun {
                     self.records.insert(pool.clone(), record);
                 }
                 Ok(Demanded::TooMany) => self.outcome.too_many = true,
-                Err(error) => self.outcome.blind = Some(error),
+                Err(error) => {
+                    self.outcome.decided.push(cannot_look(&pool, node.as_ref(), &error));
+                    self.outcome.blind = Some(error);
+                }
             }
         }
         if with_nodes {
@@ -476,7 +480,16 @@ impl WakeRun {
         wanted
     }
 
-    fn blind(&mut self, error: crate::error::CallError) -> Step {
+    fn blind(&mut self, error: CallError) -> Step {
+        // A node was named, and which pool it is of is not known: it may be any.
+        let any = self.questions.is_empty().then(|| self.ctx.pools.keys().map(|pool| (pool, None)));
+        let asked = self.questions.iter().map(|(pool, node)| (pool, node.as_ref()));
+        let lines = asked.chain(any.into_iter().flatten()).map(|(pool, node)| cannot_look(pool, node, &error));
+        let known = &self.outcome.decided;
+        let new: Vec<Decided> = lines
+            .filter(|line| known.iter().all(|other| (&other.pool, &other.node) != (&line.pool, &line.node)))
+            .collect();
+        self.outcome.decided.extend(new);
         self.outcome.blind = Some(error);
         Step::Done(std::mem::take(&mut self.outcome))
     }

@@ -16,6 +16,7 @@ use reveille::run::{
     WakeWish,
 };
 use reveille::world::{World, WorldFault, call_name};
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
 /// `HH:MM` or `HH:MM:SS` of the day; hours above 23 are the next day's.
@@ -160,9 +161,25 @@ impl Node {
     }
 }
 
+thread_local! {
+    /// The call that fails in every world that is made meanwhile.
+    static FOUL: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// What a scene comes to if this call fails throughout.
+pub(crate) fn in_foul_weather(call: &'static str, scene: fn() -> World) -> World {
+    FOUL.set(Some(call));
+    let world = scene();
+    FOUL.set(None);
+    world
+}
+
 /// A world with these nodes; each node's metrics are proved alive all day.
 pub(crate) fn fleet(now: &str, nodes: impl IntoIterator<Item = Node>) -> World {
     let mut world = World::at(at(now));
+    if let Some(call) = FOUL.get() {
+        fail_times(&mut world, call, "InternalError", u32::MAX);
+    }
     for node in nodes {
         let (id, launched_at) = (node.seen.id.clone(), node.seen.launched_at);
         if node.proves_life {

@@ -23,12 +23,16 @@ use reveille_tests::stage::{Stage, TABLE};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::Duration;
+use tokio::time::Instant as Moment;
 
 /// The stream of every log group.
 const STREAM: &str = "front-1";
 
 /// As `aws/mod.rs` sets it for all calls but START, STOP and the change of a type.
 const ATTEMPTS: u32 = 3;
+
+/// No law is about the time that a call may take.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// Stages that no law is using: one takes a second to start and a blink to reset.
 static FREE: Mutex<Vec<Stage>> = Mutex::new(Vec::new());
@@ -121,15 +125,15 @@ impl Drop for Local {
 
 impl Bench for Local {
     async fn answer(&mut self, call: &Call) -> Answer {
-        self.aws.answer(call).await
+        self.aws.answer(call, Moment::now() + LONGEST).await
     }
 
     async fn answers(&mut self, calls: &[Call]) -> Vec<Answer> {
-        join_all(calls.iter().map(|call| self.aws.answer(call))).await
+        join_all(calls.iter().map(|call| self.aws.answer(call, Moment::now() + LONGEST))).await
     }
 
     async fn drive(&mut self, run: &mut impl Run) -> Outcome {
-        self.aws.drive(run).await
+        self.aws.drive(run, TimeDelta::seconds(30)).await
     }
 
     async fn now(&mut self) -> Instant {
@@ -350,6 +354,7 @@ fn wire(call: &str) -> Value {
         "record" => ("dynamodb", "UpdateItem", Some("#claim.#answer = :answer")),
         "facts" => ("dynamodb", "UpdateItem", Some("#f0")),
         "mark_published" => ("dynamodb", "UpdateItem", Some("published = :yes")),
+        "untold" => ("dynamodb", "UpdateItem", Some("#untold")),
         "publish" => ("sns", "Publish", None),
         other => panic!("no call is named {other}"),
     };

@@ -215,6 +215,7 @@ hold_in_both_worlds! {
         an_alert_that_was_claimed_and_not_published_is_claimed_again_later,
         an_alert_that_was_published_is_never_claimed_again,
         an_alert_arrives_as_it_was_written,
+        a_message_that_is_kept_stands_with_its_pool_until_it_is_taken_away,
         a_run_tells_a_person_once_in_a_subject_that_sns_takes,
     }
 }

@@ -194,7 +194,7 @@ impl Bench for InMemory {
 fn told(alert: &Alert) -> Told {
     let (pool, node) = (alert.pool.as_ref().map(PoolName::as_str), alert.node.as_ref().map(NodeId::as_str));
     let named = [("kind", Some(alert.kind.as_str())), ("pool", pool), ("node", node)];
-    let further = alert.attributes.iter().map(|(name, value)| (*name, Some(value.as_str())));
+    let further = alert.attributes.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
     let attributes =
         named.into_iter().chain(further).filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
     Told { subject: alert.subject.clone(), body: alert.body.clone(), attributes: attributes.collect() }

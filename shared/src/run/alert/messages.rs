@@ -395,8 +395,8 @@ impl About<'_> {
             todo: told.todo.clone(),
         });
         alert.body.push_str(&told.left);
-        alert.attributes.insert("threshold", told.threshold.clone());
-        alert.attributes.insert("month", told.month.clone());
+        alert.attributes.insert("threshold".to_owned(), told.threshold.clone());
+        alert.attributes.insert("month".to_owned(), told.month.clone());
         alert
     }
 

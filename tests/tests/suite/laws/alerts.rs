@@ -1,7 +1,7 @@
 //! Messages to people: at least once, and not twice for nothing.
 
-use crate::bench::{Bench, Told, id, minutes, morning, run, seconds, voice};
-use reveille::domain::{AlertKey, Instant, WakeSource};
+use crate::bench::{Bench, Told, id, minutes, morning, record, run, seconds, voice};
+use reveille::domain::{AlertKey, Instant, PoolRecord, WakeSource};
 use reveille::policy::Policy;
 use reveille::prices::Prices;
 use reveille::run::{
@@ -69,7 +69,8 @@ pub(crate) async fn an_alert_arrives_as_it_was_written(bench: &mut impl Bench) {
         attributes: BTreeMap::new(),
     };
     let about_pool = Alert { node: None, kind: AlertKind::Misconfigured, ..about_node.clone() };
-    let of_threshold = BTreeMap::from([("threshold", "actual_80".to_owned()), ("month", "2026-11".to_owned())]);
+    let of_threshold = [("threshold", "actual_80"), ("month", "2026-11")];
+    let of_threshold = of_threshold.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let about_money = Alert { pool: None, kind: AlertKind::Budget, attributes: of_threshold, ..about_pool.clone() };
     for alert in [&about_node, &about_pool, &about_money] {
         let call = Call::Publish { alert: alert.clone() };
@@ -86,6 +87,21 @@ pub(crate) async fn an_alert_arrives_as_it_was_written(bench: &mut impl Bench) {
         told(&[("kind", "budget"), ("threshold", "actual_80"), ("month", "2026-11")]),
     ];
     assert_eq!(bench.published().await, expected, "what an alert is not about is no attribute");
+}
+
+pub(crate) async fn a_message_that_is_kept_stands_with_its_pool_until_it_is_taken_away(bench: &mut impl Bench) {
+    let call = |text: Option<&str>| {
+        let (pool, key, text) = (voice(), key("2026-11-30"), text.map(str::to_owned));
+        Call::KeepUntold { pool, key, text }
+    };
+    for text in [r#"{"subject": "gate closed", "body": "What: äöü\n"}"#, "the same, anew"] {
+        take_recorded(Some(bench.answer(&call(Some(text))).await)).expect("keep it");
+        assert_eq!(record(bench).await.untold, BTreeMap::from([(key("2026-11-30"), text.to_owned())]));
+    }
+    for _ in 0..2 {
+        take_recorded(Some(bench.answer(&call(None)).await)).expect("take it away, also where it is gone");
+        assert_eq!(record(bench).await, PoolRecord::default(), "and no counter has moved");
+    }
 }
 
 pub(crate) async fn a_run_tells_a_person_once_in_a_subject_that_sns_takes(bench: &mut impl Bench) {

@@ -160,7 +160,8 @@ fn every_call() -> Vec<Call> {
         Call::WriteFacts { pool, facts: vec![(node, Fact::Mark(None))] },
         Call::ClaimAlert { key: key.clone(), at: morning() },
         Call::Publish { alert },
-        Call::MarkPublished { key },
+        Call::MarkPublished { key: key.clone() },
+        Call::KeepUntold { pool: voice(), key, text: None },
     ]
 }
 
