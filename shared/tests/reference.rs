@@ -5,9 +5,13 @@
 use reveille::config::{self, Kind, Setting};
 use reveille::decide::{Question, Reason};
 use reveille::prices::regions;
+use reveille::run::Outcome;
+use reveille::telemetry;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const BEGIN: &str = "<!-- decision table: generated, see make reference -->\n";
 const END: &str = "<!-- end of the decision table -->\n";
@@ -196,4 +200,18 @@ fn the_fields_of_the_terraform_module_are_the_code_s_own() {
         writeln!(page, "  {name:13} = [{}]", fields.join(", ")).unwrap();
     }
     held_to(path, &(page + "}\n"), &fs::read_to_string(root().join(path)).unwrap_or_default());
+}
+
+/// An alarm on a metric that nobody writes would be in ALARM for ever, or never.
+#[test]
+fn the_alarm_s_heartbeat_is_the_one_that_a_tick_writes() {
+    let lines =
+        telemetry::lines("idle-check", "2026-11-30T10:00:00Z".parse().unwrap(), &Outcome::default(), Duration::ZERO);
+    let metrics: Value = serde_json::from_str(lines.last().expect("a tick that did its job says so")).unwrap();
+    let written = &metrics["_aws"]["CloudWatchMetrics"][0];
+    let alarms = fs::read_to_string(root().join("infra/modules/controller/alarms.tf")).unwrap();
+    for (local, value) in [("namespace", &written["Namespace"]), ("heartbeat", &written["Metrics"][0]["Name"])] {
+        assert!(alarms.contains(&format!("  {local} = {value}\n")), "{local} is {value} in the code");
+    }
+    assert_eq!(written["Dimensions"], serde_json::json!([[]]), "the alarm has no dimension");
 }

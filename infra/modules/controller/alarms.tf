@@ -1,7 +1,7 @@
 locals {
-  # As shared/src/telemetry.rs writes it; a custom metric.
+  # As shared/src/telemetry.rs writes them: custom metrics without dimensions, so one controller to an account and region.
   namespace = "Reveille"
-  heartbeat = { name = "Heartbeat", dimensions = { Function = "idle-check" } }
+  heartbeat = "Ticks"
   to_people = [aws_sns_topic.alerts.arn]
 }
 
@@ -10,8 +10,7 @@ resource "aws_cloudwatch_metric_alarm" "no_tick" {
   alarm_name          = "${var.name}-no-tick"
   alarm_description   = "No idle check did its job for ${3 * var.tick_minutes} minutes: nodes that are idle are not stopped. Look at the log /aws/lambda/${local.function_names["idle-check"]}."
   namespace           = local.namespace
-  metric_name         = local.heartbeat.name
-  dimensions          = local.heartbeat.dimensions
+  metric_name         = local.heartbeat
   statistic           = "Sum"
   period              = var.tick_minutes * 60
   evaluation_periods  = 3

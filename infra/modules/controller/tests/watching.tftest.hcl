@@ -21,8 +21,8 @@ run "watching" {
   command = apply
   assert {
     condition = {
-      for one in [aws_cloudwatch_metric_alarm.no_tick] : one.metric_name => [one.namespace, one.dimensions.Function, one.statistic, one.period, one.evaluation_periods, one.comparison_operator, one.threshold, one.treat_missing_data]
-    } == { Heartbeat = ["Reveille", "idle-check", "Sum", 300, 3, "LessThanThreshold", 1, "breaching"] }
+      for one in [aws_cloudwatch_metric_alarm.no_tick] : one.metric_name => [one.namespace, one.statistic, one.period, one.evaluation_periods, one.comparison_operator, one.threshold, one.treat_missing_data]
+    } == { Ticks = ["Reveille", "Sum", 300, 3, "LessThanThreshold", 1, "breaching"] }
     error_message = "no tick for a quarter of an hour is told, also where nothing is written at all"
   }
   assert {
@@ -57,7 +57,7 @@ run "lean" {
     error_message = "few"
   }
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.uptime) == 1 && aws_cloudwatch_metric_alarm.no_tick.metric_name == "Heartbeat"
+    condition     = length(aws_cloudwatch_metric_alarm.uptime) == 1 && aws_cloudwatch_metric_alarm.no_tick.metric_name == "Ticks"
     error_message = "but these two"
   }
 }
