@@ -8,14 +8,10 @@ locals {
     budget-guard = { timeout = 60, memory = 128, what = "keeps the budget, its alerts and the gate" }
   }
 
-  # A load balancer's ARN is cut to what its metrics call it (field case 19).
-  pools_json = replace(replace(local.settings.REVEILLE_POOLS,
-    "/\"arn:[^\"]*:loadbalancer\\//", "\""),
-  "/\"arn:[^\"]*:(targetgroup\\/)/", "\"$1")
   access_settings = ["REVEILLE_ACCESS", "REVEILLE_TOKEN_SHA256"]
   environment = merge(
     { for name, value in local.settings : name => value if value != null },
-    { REVEILLE_POOLS = local.pools_json, REVEILLE_TABLE = local.table_name, REVEILLE_ALERT_TOPIC_ARN = local.topic_arn },
+    { REVEILLE_TABLE = local.table_name, REVEILLE_ALERT_TOPIC_ARN = local.topic_arn },
   )
   # Only the wake function has callers, so only it knows the tokens' hashes.
   environments = { for key in keys(local.functions) : key => {

@@ -2,12 +2,12 @@
 # resource. The functions hold to the same rules at start (shared/src/config); here they are told before anything is made.
 
 locals {
-  pools    = try({ for key, value in var.pools : key => value }, {})
-  budget   = try({ for key, value in var.budget : key => value }, {})
-  prices   = try({ for key, value in var.prices : key => value }, {})
-  tokens   = try({ for key, value in var.token_sha256 : key => value }, {})
-  word     = "^[A-Za-z0-9._-]{1,64}$"
-  balancer = "^(arn:aws[a-z-]*:elasticloadbalancing:[^:]+:\\d{12}:loadbalancer/)?app/[^/]+/[^/]+$"
+  pools     = try({ for key, value in var.pools : key => value }, {})
+  budget    = try({ for key, value in var.budget : key => value }, {})
+  prices    = try({ for key, value in var.prices : key => value }, {})
+  tokens    = try({ for key, value in var.token_sha256 : key => value }, {})
+  word      = "^[A-Za-z0-9._-]{1,64}$"
+  balancers = { "AWS/ApplicationELB" = "app", "AWS/NetworkELB" = "net" }
 
   # Every metric of a pool, wherever it stands.
   metrics = { for name, pool in local.pools : name => concat(
@@ -44,11 +44,20 @@ locals {
     [for name, pool in local.pools : "pools.${name}: instance_types are written like g6.xlarge." if !alltrue([for kind in try([for kind in pool.instance_types : kind], []) : can(regex("^[a-z0-9-]+\\.[a-z0-9-]+$", kind))])],
   )
 
-  # Field case 19: any other form gives an empty, valid answer for ever.
-  dimension_faults = distinct(flatten([for name, metrics in local.metrics : [for metric in metrics :
-    "pools.${name}: the dimension LoadBalancer ${jsonencode(metric.dimensions.LoadBalancer)} gives no figures: write app/NAME/HASH (aws_lb.x.arn_suffix) or the load balancer's ARN."
-    if try(metric.namespace == "AWS/ApplicationELB" && !can(regex(local.balancer, metric.dimensions.LoadBalancer)) && can(metric.dimensions.LoadBalancer), false)
-  ]]))
+  # Field case 19: under a wrong dimension a load balancer gives an empty, valid answer for ever.
+  balancer_metrics = flatten([for name, metrics in local.metrics : [for metric in metrics : [for dimension, value in try({ for key, value in metric.dimensions : key => value }, {}) :
+    { pool = name, kind = local.balancers[metric.namespace], dimension = dimension, value = try(tostring(value), "") }
+  ] if contains(keys(local.balancers), try(tostring(metric.namespace), ""))]])
+  proofs = flatten([for name, pool in local.pools : [for signal in concat(try([for signal in pool.requests : signal], []), try([for signal in pool.open : signal], [])) :
+    { pool = name, own = basename(signal.dimensions.LoadBalancer), other = basename(signal.alive.dimensions.LoadBalancer) }
+    if can("${signal.dimensions.LoadBalancer}${signal.alive.dimensions.LoadBalancer}") && try(signal.namespace == signal.alive.namespace, false)
+  ]])
+  dimension_faults = distinct(concat(
+    [for one in local.balancer_metrics : "pools.${one.pool}: load balancers have no dimension ${one.dimension}: write LoadBalancer, TargetGroup or AvailabilityZone." if !contains(["LoadBalancer", "TargetGroup", "AvailabilityZone"], one.dimension)],
+    [for one in local.balancer_metrics : "pools.${one.pool}: the dimension LoadBalancer ${jsonencode(one.value)} gives no figures: write ${one.kind}/NAME/HASH (aws_lb.x.arn_suffix) or the load balancer's ARN." if one.dimension == "LoadBalancer" && !can(regex("^(.*loadbalancer/)?${one.kind}/[^/]+/[^/]+$", one.value))],
+    [for one in local.balancer_metrics : "pools.${one.pool}: the dimension TargetGroup ${jsonencode(one.value)} gives no figures: write targetgroup/NAME/HASH (aws_lb_target_group.x.arn_suffix) or the target group's ARN." if one.dimension == "TargetGroup" && !can(regex("targetgroup/[^/]+/[^/]+$", one.value))],
+    [for one in local.proofs : "pools.${one.pool}: alive is of another load balancer than its signal, and would vouch for a metric that never has a point: write the same one." if one.own != one.other],
+  ))
 
   # Field case 35: a function that is fed its own log feeds itself.
   log_group_faults = concat(

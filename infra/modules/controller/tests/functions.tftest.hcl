@@ -96,28 +96,6 @@ run "environment" {
   }
 }
 
-run "case_19_an_arn_is_cut_to_what_the_metrics_call_it" {
-  command = plan
-  variables {
-    pools = { voice = { beat = true, open = [{
-      namespace  = "AWS/ApplicationELB", metric = "ActiveConnectionCount"
-      dimensions = { LoadBalancer = "arn:aws:elasticloadbalancing:ap-northeast-2:000000000000:loadbalancer/app/my-alb/0123456789abcdef" }
-      alive = { namespace = "AWS/ApplicationELB", metric = "HealthyHostCount", dimensions = {
-        LoadBalancer = "app/my-alb/0123456789abcdef"
-        TargetGroup  = "arn:aws:elasticloadbalancing:ap-northeast-2:000000000000:targetgroup/my-tg/0123456789abcdef"
-      } }
-    }] } }
-  }
-  assert {
-    condition = jsondecode(aws_lambda_function.function["idle-check"].environment[0].variables.REVEILLE_POOLS).voice.open[0] == {
-      namespace  = "AWS/ApplicationELB", metric = "ActiveConnectionCount"
-      dimensions = { LoadBalancer = "app/my-alb/0123456789abcdef" }
-      alive      = { namespace = "AWS/ApplicationELB", metric = "HealthyHostCount", dimensions = { LoadBalancer = "app/my-alb/0123456789abcdef", TargetGroup = "targetgroup/my-tg/0123456789abcdef" } }
-    }
-    error_message = "an ARN gives an empty, valid answer for ever"
-  }
-}
-
 run "zips_in_s3" {
   command = plan
   variables { package = "s3://artefacts/reveille/1.0" }

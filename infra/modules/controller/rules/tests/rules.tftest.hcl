@@ -48,14 +48,19 @@ run "case_19_a_load_balancer_is_named_as_its_metrics_name_it" {
   module { source = "./tests/table" }
   variables {
     rows = {
-      "by its name"      = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "my-alb" } }] } }, says = "write app/NAME/HASH" }
-      "with a prefix"    = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "loadbalancer/app/my-alb/0123" } }] } }, says = "write app/NAME/HASH" }
-      "without its hash" = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/my-alb" } }] } }, says = "write app/NAME/HASH" }
-      "in alive"         = { pools = { v = { requests = [{ namespace = "N", metric = "M", alive = { namespace = "AWS/ApplicationELB", metric = "H", dimensions = { LoadBalancer = "x" } } }], calls = "leased" } }, says = "write app/NAME/HASH" }
-      "in ready"         = { pools = { v = { beat = true, ready = { namespace = "AWS/ApplicationELB", metric = "H", dimensions = { LoadBalancer = "x" } } } }, says = "write app/NAME/HASH" }
-      "as it should be"  = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/my-alb/0123456789abcdef" } }] } }, says = "" }
-      "as an ARN"        = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "arn:aws:elasticloadbalancing:eu-west-1:000000000000:loadbalancer/app/my-alb/0123456789abcdef" } }] } }, says = "" }
-      "of a network one" = { pools = { v = { open = [{ namespace = "AWS/NetworkELB", metric = "M", dimensions = { LoadBalancer = "net/x/1" } }] } }, says = "" }
+      "by its name"                = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "my-alb" } }] } }, says = "write app/NAME/HASH" }
+      "without its hash"           = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/my-alb" } }] } }, says = "write app/NAME/HASH" }
+      "of another kind"            = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "net/my-alb/0123" } }] } }, says = "write app/NAME/HASH" }
+      "a network one by its name"  = { pools = { v = { open = [{ namespace = "AWS/NetworkELB", metric = "M", dimensions = { LoadBalancer = "my-nlb" } }] } }, says = "write net/NAME/HASH" }
+      "a target group by its name" = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/my-alb/0123", TargetGroup = "my-tg" } }] } }, says = "write targetgroup/NAME/HASH" }
+      "a dimension that is none"   = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { Loadbalancer = "app/my-alb/0123" } }] } }, says = "no dimension Loadbalancer" }
+      "as it should be"            = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/my-alb/0123456789abcdef", TargetGroup = "targetgroup/tg/1", AvailabilityZone = "ap-northeast-2a" } }] } }, says = "" }
+      "as an ARN"                  = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "arn:aws:elasticloadbalancing:eu-west-1:000000000000:loadbalancer/app/my-alb/0123456789abcdef", TargetGroup = "arn:aws:elasticloadbalancing:eu-west-1:000000000000:targetgroup/tg/1" } }] } }, says = "" }
+      "of another source"          = { pools = { v = { open = [{ namespace = "Own", metric = "M", dimensions = { LoadBalancer = "x" } }] } }, says = "" }
+      "a proof of another one"     = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/a/1" }, alive = { namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/b/2" } } }] } }, says = "of another load balancer" }
+      "a proof in another form"    = { pools = { v = { open = [{ namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "app/a/1" }, alive = { namespace = "AWS/ApplicationELB", metric = "M", dimensions = { LoadBalancer = "arn:aws:elasticloadbalancing:eu-west-1:000000000000:loadbalancer/app/a/1" } } }] } }, says = "" }
+      "in alive"                   = { pools = { v = { requests = [{ namespace = "N", metric = "M", alive = { namespace = "AWS/ApplicationELB", metric = "H", dimensions = { LoadBalancer = "x" } } }], calls = "leased" } }, says = "write app/NAME/HASH" }
+      "in ready"                   = { pools = { v = { beat = true, ready = { namespace = "AWS/ApplicationELB", metric = "H", dimensions = { LoadBalancer = "x" } } } }, says = "write app/NAME/HASH" }
     }
   }
   assert {
