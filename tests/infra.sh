@@ -59,5 +59,6 @@ for module in modules/controller/rules modules/controller modules/node examples/
 done
 cd "$root"
 
+sh tests/infra/nginx.sh "$terraform" "$work"
 sh tests/infra/lint.sh "$terraform" "$work"
 python3 tests/infra/mistakes.py "$terraform" "$work"

@@ -217,7 +217,8 @@ impl Draw {
                 || self.chance(50);
         let gate = is_hit(&["set_gate"]);
         let amount = if gate { self.between(9, 14) } else { self.between(9, 200) };
-        let enforce = if gate { self.one_of(&["gate", "stop"], "gate") } else { self.one_of(&["alert", "gate", "stop"], "gate") };
+        let enforce =
+            if gate { self.one_of(&["gate", "stop"], "gate") } else { self.one_of(&["alert", "gate", "stop"], "gate") };
         Setup {
             start: day.from,
             hours: (day.to - day.from).num_hours() + 2,
@@ -351,7 +352,8 @@ impl Draw {
     fn faults(&mut self, setup: &mut Setup, pairs: &[Pair]) {
         let hours = setup.hours;
         for (kind, call) in pairs {
-            let code = (*kind == Kind::Refused).then(|| self.one_of(faults::codes(call), "RequestLimitExceeded").to_owned());
+            let code =
+                (*kind == Kind::Refused).then(|| self.one_of(faults::codes(call), "RequestLimitExceeded").to_owned());
             let at = self.between(0, hours * 3600 * 2 / 3);
             self.occasion(setup, call, at);
             self.add(at, What::Fault(Fault { kind: *kind, call: (*call).to_owned(), code }));
@@ -380,7 +382,8 @@ impl Draw {
                 }
                 self.add(after + 60, What::LogLine { pool: name });
             }
-            "give_lease" | "renew_lease" | "end_lease" | "stop_waiting" | "stop" | "start" | "claim" | "beats" | "logs" => {
+            "give_lease" | "renew_lease" | "end_lease" | "stop_waiting" | "stop" | "start" | "claim" | "beats"
+            | "logs" => {
                 let lasts = self.between(200, 900);
                 self.add(after, What::Call { pool: name, lasts, announced: Some(200), dies: false });
             }

@@ -28,16 +28,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of the table.
-    pub const ALL: [Kind; 8] = [
-        Self::Refused,
-        Self::Hangs,
-        Self::Lost,
-        Self::Late,
-        Self::Twice,
-        Self::Killed,
-        Self::Stale,
-        Self::Partial,
-    ];
+    pub const ALL: [Kind; 8] =
+        [Self::Refused, Self::Hangs, Self::Lost, Self::Late, Self::Twice, Self::Killed, Self::Stale, Self::Partial];
 
     /// The word in tables.
     pub fn as_str(self) -> &'static str {

@@ -319,13 +319,9 @@ impl Memory {
         let fits = |fault: &Fault| {
             let tells = match fault.kind {
                 Kind::Stale => self.stale(call).is_some(),
-                Kind::Refused
-                | Kind::Hangs
-                | Kind::Lost
-                | Kind::Late
-                | Kind::Twice
-                | Kind::Killed
-                | Kind::Partial => true,
+                Kind::Refused | Kind::Hangs | Kind::Lost | Kind::Late | Kind::Twice | Kind::Killed | Kind::Partial => {
+                    true
+                }
             };
             fault.call == name && can_strike(fault.kind, name) && tells
         };
@@ -361,9 +357,10 @@ impl Memory {
                     let launched = self.world.node(id).and_then(|seen| seen.launched_at);
                     launched.is_some_and(|at| now - at < self.world.checks + TimeDelta::minutes(2))
                 };
-                nodes.iter().any(|id| recent(&id)).then(|| {
-                    Answer::Readiness(Ok(nodes.iter().filter(|id| !recent(id)).cloned().collect()))
-                })
+                nodes
+                    .iter()
+                    .any(|id| recent(&id))
+                    .then(|| Answer::Readiness(Ok(nodes.iter().filter(|id| !recent(id)).cloned().collect())))
             }
             _ => None,
         }
@@ -654,7 +651,11 @@ fn reply(outcome: &Outcome) -> Reply {
     let reason = answer.reason.as_str();
     let status = match reason {
         "already_ready" => 200,
-        "already_starting" | "stopping_will_start" | "wanted" | "other_type" | "start_unresolved"
+        "already_starting"
+        | "stopping_will_start"
+        | "wanted"
+        | "other_type"
+        | "start_unresolved"
         | "stop_unresolved" => 202,
         "full" => 429,
         "gate_closed" => 403,

@@ -294,7 +294,13 @@ impl<'a, S: Stage> Play<'a, S> {
     }
 
     fn note_end(&mut self, ended: &Ended) {
-        let word = if ended.died { "died" } else if ended.failed { "failed" } else { "done" };
+        let word = if ended.died {
+            "died"
+        } else if ended.failed {
+            "failed"
+        } else {
+            "done"
+        };
         let lines = ended.decided.iter().map(|line| {
             let node = line.node.as_ref().map_or_else(|| line.pool.to_string(), ToString::to_string);
             format!("{node} {} {}", line.action, line.reason)
@@ -411,9 +417,10 @@ impl<'a, S: Stage> Play<'a, S> {
     fn log_line(&mut self, node: &NodeId) {
         let now = self.now();
         let running = self.apps.get(node).is_some_and(|app| app.state == Some(NodeState::Running));
-        let pool = self.pool_of.get(node).and_then(|name| {
-            self.day.setup.pools.iter().find(|pool| pool.name == name.as_str() && pool.logs)
-        });
+        let pool = self
+            .pool_of
+            .get(node)
+            .and_then(|name| self.day.setup.pools.iter().find(|pool| pool.name == name.as_str() && pool.logs));
         let Some(group) = pool.filter(|_| running).map(|pool| pool.log_group()) else { return };
         let at = now.format("%d/%b/%Y:%H:%M:%S +0000");
         let line = format!("192.0.2.77 - - [{at}] \"POST /v1/calls HTTP/1.1\" 200 312 \"-\" \"voice-app/3.1\"");
@@ -594,8 +601,12 @@ impl<'a, S: Stage> Play<'a, S> {
                 let Some(pool) = pool(&name) else { return };
                 (0..apps).for_each(|_| drop(self.ask(Ask::Wake(pool.clone(), None), 0)));
             }
-            What::LogLine { pool: name } => pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::LogLine(pool), 0))),
-            What::Status { pool: name } => pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::Status(pool), 0))),
+            What::LogLine { pool: name } => {
+                pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::LogLine(pool), 0)))
+            }
+            What::Status { pool: name } => {
+                pool(&name).into_iter().for_each(|pool| drop(self.ask(Ask::Status(pool), 0)))
+            }
             What::HandStart { node: id } => node(&id).into_iter().for_each(|id| self.change(Change::Start(id))),
             What::HandStop { node: id } => node(&id).into_iter().for_each(|id| self.change(Change::Stop(id))),
             What::Hold { pool: name, node: id, minutes } => {

@@ -32,8 +32,10 @@ impl Trace {
     pub fn open(root: &Path) -> io::Result<Self> {
         let text = unzip(&root.join("tests/data/nab_elb_5min_counts.csv.gz"))?;
         let count = |line: &str| line.split_once(',').and_then(|(_, count)| count.trim().parse().ok());
-        let counts =
-            text.lines().skip(1).map(|line| count(line).ok_or_else(|| io::Error::other(format!("no count in {line:?}"))));
+        let counts = text
+            .lines()
+            .skip(1)
+            .map(|line| count(line).ok_or_else(|| io::Error::other(format!("no count in {line:?}"))));
         Ok(Self(counts.collect::<io::Result<_>>()?))
     }
 

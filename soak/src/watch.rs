@@ -16,9 +16,9 @@
 //! * *The dead leave no line.* A run that was killed has its claim in the ledger, and no decided line.
 
 use crate::day::Day;
+use crate::faults::Kind;
 use crate::setup::{PoolSetup, Setup};
 use crate::stage::{Accepted, Act, Ask, Change, Ended, Happened, RunKey, Stage, Strike};
-use crate::faults::Kind;
 use chrono::TimeDelta;
 use reveille::config::Config;
 use reveille::domain::{
@@ -205,9 +205,11 @@ impl Watch {
     /// Nothing of this pool is on its way down, and no claim waits for its evidence.
     fn is_settled(&self, pool: &PoolName, record: &PoolRecord, now: Instant) -> bool {
         let moving = self.nodes_of(pool).any(|(_, book)| book.state == Some(NodeState::Stopping));
-        let in_doubt = record.nodes.values().filter_map(|node| node.claim.as_ref()).any(|claim| {
-            claim.answer.is_none() && now - claim.at < TICK + SLACK
-        });
+        let in_doubt = record
+            .nodes
+            .values()
+            .filter_map(|node| node.claim.as_ref())
+            .any(|claim| claim.answer.is_none() && now - claim.at < TICK + SLACK);
         !moving && !in_doubt
     }
 
@@ -263,7 +265,9 @@ impl Watch {
                 book.hand_started = Some(now);
             }
             Change::Stop(node) => self.stopped_by_hand(node, now),
-            Change::Point(metric, at, value) => self.point(metric.metric.as_str(), metric.dimensions.get("Node"), *at, *value, now),
+            Change::Point(metric, at, value) => {
+                self.point(metric.metric.as_str(), metric.dimensions.get("Node"), *at, *value, now)
+            }
             Change::Beat(node, beat) => {
                 self.books.entry(node.clone()).or_default().beat = Some((beat.clone(), now));
             }
@@ -306,7 +310,8 @@ impl Watch {
     /// A line of a pool's log is use of each of its nodes.
     fn line(&mut self, group: &str, at: Instant, now: Instant) {
         let pools = self.setup.pools.iter().filter(|pool| pool.log_group() == group);
-        let nodes: Vec<NodeId> = pools.flat_map(|pool| &pool.nodes).filter_map(|id| NodeId::new(id.clone()).ok()).collect();
+        let nodes: Vec<NodeId> =
+            pools.flat_map(|pool| &pool.nodes).filter_map(|id| NodeId::new(id.clone()).ok()).collect();
         let minute = at - TimeDelta::seconds(at.timestamp().rem_euclid(60));
         for node in nodes {
             self.books.entry(node).or_default().lines.insert(minute, (1.0, now));
@@ -392,7 +397,11 @@ impl Watch {
         };
         for node in &run.started {
             if !has(node, &["start", "change_type_and_start", "nothing"]) {
-                self.broken(now, "P5: every START has its line", format!("{} started {node} without a line", ended.run.0));
+                self.broken(
+                    now,
+                    "P5: every START has its line",
+                    format!("{} started {node} without a line", ended.run.0),
+                );
             }
         }
         for stopping in &run.stopped {
@@ -413,7 +422,11 @@ impl Watch {
         if did.act == Act::Stop {
             let live = known.live_leases(now + SLACK).next().map(|(id, _)| id.to_string());
             if let Some(id) = live {
-                self.broken(now, "P3: no call is cut", format!("{} stopped {} with the live lease {id}", did.run.0, did.node));
+                self.broken(
+                    now,
+                    "P3: no call is cut",
+                    format!("{} stopped {} with the live lease {id}", did.run.0, did.node),
+                );
             }
         }
         let setup = self.pool_setup(&pool).cloned();
@@ -455,11 +468,14 @@ impl Watch {
         if !["idle", "stop_had_no_effect"].contains(&reason.as_str()) {
             return;
         }
-        let early = |at: Option<Instant>, stays: TimeDelta| at.is_some_and(|at| clock - at < stays - TimeDelta::seconds(1));
+        let early =
+            |at: Option<Instant>, stays: TimeDelta| at.is_some_and(|at| clock - at < stays - TimeDelta::seconds(1));
         // A wake that comes while the STOP is on its way is met by a START after it.
         let wake = stopping.last_wake.filter(|(at, _)| *at <= clock - SLACK);
         let wake_stays = wake.map_or(self.policy.idle, |(_, source)| self.stays(source));
-        let proved = stopping.proved_from.is_some_and(|from| Some(from) > stopping.launched && clock - from < self.policy.idle - SLACK);
+        let proved = stopping
+            .proved_from
+            .is_some_and(|from| Some(from) > stopping.launched && clock - from < self.policy.idle - SLACK);
         let spoke = [
             (early(stopping.last_use, self.policy.idle), "counted use"),
             (early(stopping.last_lease, self.policy.idle), "a lease"),
@@ -567,7 +583,8 @@ impl Watch {
         self.wishes = wishes;
         let late = self.wishes.iter().find(|wish| wish.plain_until.is_some_and(|until| now > until)).cloned();
         if let Some(wish) = late.filter(|wish| self.excuse_of(stage, wish).is_none()) {
-            let what = format!("the wake of {} for {} is not met and nobody was told", wish.at.format("%H:%M:%S"), wish.pool);
+            let what =
+                format!("the wake of {} for {} is not met and nobody was told", wish.at.format("%H:%M:%S"), wish.pool);
             self.broken(now, "P1: a wanted node is starting", what);
         }
     }
@@ -597,7 +614,12 @@ impl Watch {
     /// After a tick without trouble and with nothing in its way no wish is left that nobody was told of.
     fn check_wishes(&mut self, stage: &mut impl Stage, ended: &Ended, run: &RunBook) {
         let now = stage.now();
-        let unmet: Vec<Wish> = self.wishes.iter().filter(|wish| wish.at < ended.began - SLACK && run.fair.contains(&wish.pool)).cloned().collect();
+        let unmet: Vec<Wish> = self
+            .wishes
+            .iter()
+            .filter(|wish| wish.at < ended.began - SLACK && run.fair.contains(&wish.pool))
+            .cloned()
+            .collect();
         for wish in unmet {
             let record = stage.record(&wish.pool);
             if !self.is_settled(&wish.pool, &record, now) || self.excuse_of(stage, &wish).is_some() {
@@ -605,11 +627,17 @@ impl Watch {
             }
             // A wake of log lines that were too often for nothing is not heeded, and a spent one is spent.
             let heeded = record.newest_wake().is_some_and(|wake| wake.at >= wish.at - SLACK) || wish.node.is_some();
-            let judged = record.nodes.values().filter_map(|node| node.claim.as_ref()).any(|claim| {
-                claim.kind == ClaimKind::Stop && claim.wake.is_some_and(|seen| seen >= wish.at - SLACK)
-            });
+            let judged =
+                record.nodes.values().filter_map(|node| node.claim.as_ref()).any(|claim| {
+                    claim.kind == ClaimKind::Stop && claim.wake.is_some_and(|seen| seen >= wish.at - SLACK)
+                });
             if heeded && !judged {
-                let what = format!("the wake of {} for {} is not met after the tick {}", wish.at.format("%H:%M:%S"), wish.pool, ended.run.0);
+                let what = format!(
+                    "the wake of {} for {} is not met after the tick {}",
+                    wish.at.format("%H:%M:%S"),
+                    wish.pool,
+                    ended.run.0
+                );
                 self.broken(now, "P1: a wanted node is starting", what);
             }
         }
@@ -743,7 +771,10 @@ impl Watch {
             None => {
                 let idle = now - anchor;
                 let state = self.books.get(id).and_then(|book| book.state);
-                let what = format!("{id} is {state:?}, {} minutes after the last that spoke for it, and nobody was told", idle.num_minutes());
+                let what = format!(
+                    "{id} is {state:?}, {} minutes after the last that spoke for it, and nobody was told",
+                    idle.num_minutes()
+                );
                 self.broken(now, "P2: an idle node is stopped", what);
             }
         }
@@ -765,9 +796,9 @@ impl Watch {
         let known = record.node(id);
         let ready = known.ready.as_ref().filter(|ready| ready.launched_at == book.launched).map(|ready| ready.at);
         let held = known.hold.as_ref().map(|hold| hold.until.min(now));
-        let up = self.nodes_of(pool).filter(|(_, book)| {
-            [Some(NodeState::Pending), Some(NodeState::Running)].contains(&book.state)
-        });
+        let up = self
+            .nodes_of(pool)
+            .filter(|(_, book)| [Some(NodeState::Pending), Some(NodeState::Running)].contains(&book.state));
         let needed = self.most_wanted_now(pool, record, now) >= up.count();
         [
             book.launched,
@@ -794,7 +825,8 @@ impl Watch {
     /// A node that does not become ready is told.
     fn check_boot(&mut self, now: Instant, pool: &PoolName, id: &NodeId) {
         let Some(book) = self.books.get(id) else { return };
-        let Some(launched) = book.launched.filter(|_| book.state == Some(NodeState::Running) && book.first_ready.is_none())
+        let Some(launched) =
+            book.launched.filter(|_| book.state == Some(NodeState::Running) && book.first_ready.is_none())
         else {
             return;
         };
@@ -814,7 +846,9 @@ impl Watch {
         let (now, history) = (stage.now(), stage.history());
         for pool in self.rules.keys().cloned().collect::<Vec<_>>() {
             let record = stage.record(&pool);
-            for (id, launches) in self.nodes_of(&pool).map(|(id, book)| (id.clone(), book.launches.clone())).collect::<Vec<_>>() {
+            for (id, launches) in
+                self.nodes_of(&pool).map(|(id, book)| (id.clone(), book.launches.clone())).collect::<Vec<_>>()
+            {
                 let of_history = history.get(&pool).into_iter().flatten().filter(|(node, _)| *node == id);
                 let newest = record.nodes.get(&id).and_then(|node| node.launch.clone());
                 let known: Vec<_> = of_history.map(|(_, launch)| launch.clone()).chain(newest).collect();
@@ -823,7 +857,13 @@ impl Watch {
         }
     }
 
-    fn check_launches(&mut self, now: Instant, id: &NodeId, truth: &[(Instant, Option<Instant>)], known: &[reveille::domain::Launch]) {
+    fn check_launches(
+        &mut self,
+        now: Instant,
+        id: &NodeId,
+        truth: &[(Instant, Option<Instant>)],
+        known: &[reveille::domain::Launch],
+    ) {
         for launch in merged(known) {
             let end = truth.iter().find(|(at, _)| *at == launch.launched_at).map(|(_, end)| *end);
             let right = match (end, launch.ended_at) {
@@ -835,7 +875,10 @@ impl Watch {
                 (Some(None), None) => true,
             };
             if !right {
-                let what = format!("{id}: launch {} is written to end {:?} and ended {end:?}", launch.launched_at, launch.ended_at);
+                let what = format!(
+                    "{id}: launch {} is written to end {:?} and ended {end:?}",
+                    launch.launched_at, launch.ended_at
+                );
                 self.broken(now, "launches are the true ones", what);
             }
         }
@@ -892,7 +935,13 @@ impl Book {
         self.proof(setup, visible_at, clock, SLACK * 2).is_none()
     }
 
-    fn proof(&self, setup: Option<&PoolSetup>, visible_at: Instant, clock: Instant, slack: TimeDelta) -> Option<Instant> {
+    fn proof(
+        &self,
+        setup: Option<&PoolSetup>,
+        visible_at: Instant,
+        clock: Instant,
+        slack: TimeDelta,
+    ) -> Option<Instant> {
         let (setup, launched) = (setup?, self.launched?);
         let own = |points: &Points| {
             let of = points.iter().chain(&self.healthy).filter(|(_, (_, visible))| *visible <= visible_at);

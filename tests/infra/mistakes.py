@@ -78,7 +78,6 @@ MISTAKES = [
     in_controller("an alarm on another metric", "alarms.tf", '"StatusCheckFailed"', '"StatusCheck"', "watching"),
     in_controller("a setting of another name", "settings.tf", "    REVEILLE_IDLE_MINUTES ", "    REVEILLE_IDEL_MINUTES ", "functions"),
     in_controller("an expiry of another name", "ledger.tf", '"expires_at"', '"ttl"', "functions"),
-    in_controller("a load balancer's ARN handed on (case 19)", "functions.tf", ":loadbalancer\\\\/", ":balancer\\\\/", "functions"),
     in_controller("a pattern of another state", "triggers.tf", '["stopped"]', '["stopping"]', "triggers"),
     in_controller("zips of another architecture", "functions.tf", "local.manifest.architecture == var.architecture", "local.manifest.architecture != null", "refusals"),
     in_controller("zips of another build", "functions.tf", "local.hashes[each.key] == local.manifest.functions[each.key].sha256", "local.hashes[each.key] != null", "refusals"),
@@ -134,8 +133,8 @@ def unsaid(copy: Copy) -> list[str]:
     module = f"{CONTROLLER}/rules"
     path = copy.root / module / "main.tf"
     before = path.read_text()
-    # Messages are what ends as a sentence.
-    messages = re.findall(r'"((?:[^"\\\n]|\\.)*[.?])"', before)
+    # Messages are what ends as a sentence, but for the output's own description.
+    messages = re.findall(r'"((?:[^"\\\n]|\\.)*[.?])"', before.split("\noutput ")[0])
     missed = []
     for message in messages:
         path.write_text(before.replace(f'"{message}"', '"-"'))
