@@ -16,10 +16,11 @@ use crate::run::{
 };
 use chrono::{DurationRound, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
 
 /// How a call fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WorldFault {
     /// The call's kind, such as `start`; see [`call_name`].
     pub call: &'static str,
@@ -77,7 +78,7 @@ fn about(call: &Call) -> Option<&NodeId> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 struct WorldNode {
     seen: NodeSeen,
     /// The state it goes to by itself, and when.
@@ -98,8 +99,14 @@ struct Bucket {
     highest: f64,
 }
 
-/// The world.
-#[derive(Debug, Clone, PartialEq)]
+impl Hash for Bucket {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.sum.to_bits(), self.highest.to_bits()).hash(state);
+    }
+}
+
+/// The world. Its hash is of all it holds, so that a model checker can tell its states apart.
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct World {
     now: Instant,
     nodes: BTreeMap<NodeId, WorldNode>,
@@ -351,9 +358,11 @@ impl World {
     fn take_fault(&mut self, call: &Call) -> Option<WorldFault> {
         let (name, about) = (call_name(call), about(call));
         let fits = |fault: &WorldFault| fault.call == name && (fault.node.is_none() || fault.node.as_ref() == about);
-        let fault = self.faults.iter_mut().find(|fault| fault.times > 0 && fits(fault))?;
-        fault.times -= 1;
-        Some(fault.clone())
+        let n = self.faults.iter().position(|fault| fault.times > 0 && fits(fault))?;
+        self.faults[n].times -= 1;
+        let fault = self.faults[n].clone();
+        self.faults.retain(|fault| fault.times > 0);
+        Some(fault)
     }
 
     fn carry_out(&mut self, call: &Call) -> Answer {

@@ -396,6 +396,13 @@ fn a_node_of_an_unknown_pool_costs_like_any_other() {
 }
 
 #[test]
+fn a_launch_that_the_ledger_does_not_know_yet_counts_beside_those_it_knows() {
+    let mut world = world_at(on("2026-11-02 05:00"), [up_since("i-a", "g6.xlarge", on("2026-11-02 00:00"))]);
+    remember(&mut world, "i-a", [launch("g6.xlarge", on("2026-11-01 00:00"), Some(on("2026-11-01 10:00")))]);
+    assert_eq!(estimate(&guard(&mut world, &budget("100"))), usd("15"));
+}
+
+#[test]
 fn what_ran_before_the_month_costs_nothing_in_it() {
     let mut world = world_at(on("2026-12-01 05:00"), [up_since("i-a", "g6.xlarge", on("2026-11-20 00:00"))]);
     remember(&mut world, "i-a", [launch("g6.xlarge", on("2026-11-01 00:00"), Some(on("2026-11-10 00:00")))]);

@@ -453,6 +453,35 @@ fn a_drain_that_waits_for_an_hour_is_told_once_and_the_call_is_left() {
 }
 
 #[test]
+fn a_drain_that_waits_for_an_hour_because_requests_may_be_calls_is_told() {
+    let mut world = fleet("10:30", [unused()]);
+    spent(&mut world, Enforce::Stop);
+    let mut now = at("10:30");
+    while now <= at("11:35") {
+        world.set_now(now);
+        world.point(&request_metric("i-a"), bucket(now), 1.0);
+        let ctx = unobserved(&world);
+        world.drive(&mut IdleRun::new(ctx));
+        now += minutes(5);
+    }
+    assert_eq!(told_at(&world, "cannot_stop"), ["2026-11-30T11:30:00Z"]);
+}
+
+#[test]
+fn a_drain_of_an_hour_that_waits_only_for_its_second_reading_is_told_to_nobody() {
+    let mut world = fleet("10:00", [unused()]);
+    let (by, reason) = (GateKeeper::Person, "closed by hand".to_owned());
+    world.record(&voice()).gate = Some(Gate { by, since: at("08:00"), reason, amount: None, until: None, drain: true });
+    // The first reading, and the same tick delivered again.
+    for clock in ["10:00", "10:02"] {
+        let outcome = tick_at(&mut world, clock);
+        assert_eq!((support::reason(&outcome, "i-a"), told(&world)), (Reason::Draining, vec![]), "{clock}");
+    }
+    tick_at(&mut world, "10:05");
+    assert_eq!((stops(&world), told(&world)), (vec!["10:05 i-a".to_owned()], vec![]));
+}
+
+#[test]
 fn unknown_keeps_a_drained_node_and_is_told() {
     let mut world = fleet("10:30", [unused().without_proof_of_life()]);
     spent(&mut world, Enforce::Stop);

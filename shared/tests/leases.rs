@@ -7,7 +7,7 @@ mod support_rules;
 use reveille::decide::Reason;
 use reveille::domain::{ClaimAnswer, ClaimKind, LeaseId, NodeState, RunId, WakeSource};
 use reveille::policy::MOST_WAITING;
-use reveille::run::{LeaseAnswer, LeaseWish, Outcome, Target};
+use reveille::run::{EffectKind, LeaseAnswer, LeaseWish, Outcome, Target};
 use reveille::world::World;
 use support::*;
 use support_rules::*;
@@ -167,6 +167,17 @@ fn a_renewal_does_not_ask_whether_the_node_is_ready_just_now() {
 }
 
 // Ended.
+
+#[test]
+fn giving_a_lease_and_ending_it_are_effects_that_name_it() {
+    let mut world = fleet("10:00", [up("i-a")]);
+    for (wish, event) in [(put("call"), EffectKind::Leased), (end("call"), EffectKind::LeaseEnded)] {
+        let effects = four().lease(&mut world, wish).effects;
+        let named: Vec<_> = effects.iter().filter(|effect| effect.event == event).collect();
+        assert_eq!(named.len(), 1, "{event:?}: {effects:?}");
+        assert_eq!((named[0].node.clone(), named[0].reason.as_str()), (Some(id("i-a")), "call"));
+    }
+}
 
 #[test]
 fn a_lease_is_ended_twice_without_harm() {

@@ -121,6 +121,7 @@ fn case_42_it_is_started_once_more_and_then_left_with_a_fault_for_a_day() {
         assert_eq!(broken.not_ready_told().len(), 2, "{callers:?}");
         let answer = only_answer(&broken.setup.prewarm(&mut broken.world));
         assert_eq!((answer.reason, answer.fault_code.as_deref()), (Reason::CoolingDown, Some("NeverReady")));
+        assert_eq!(answer.fault_since, Some(at("10:00")), "{callers:?}: since the first of the two launches");
     }
 }
 

@@ -6,7 +6,7 @@ mod support_money;
 
 use chrono_tz::Tz;
 use reveille::decide::Reason;
-use reveille::domain::{NodeState, Noise, WakeSource};
+use reveille::domain::{Claim, ClaimKind, Launch, NodeState, Noise, WakeSource};
 use reveille::policy::Policy;
 use reveille::run::{Cause, IdleRun, Outcome, Target, WakeRun, WakeWish};
 use reveille::world::World;
@@ -207,6 +207,62 @@ fn case_20_a_launch_that_served_a_request_is_not_counted() {
     day.world.set_now(midnight() + minutes(8 * EVERY));
     day.log_line();
     assert_eq!(starts(&day.world).len(), 8, "and the source is still heeded");
+}
+
+/// Launched at nine, and looked at twenty minutes later.
+#[test]
+fn whether_a_launch_was_used() {
+    type Happens = fn(&mut World);
+    let quiet: Happens = |_| {};
+    let blind: Happens = |world| fail(world, "activity", "ThrottlingException");
+    let leased: Happens = |world| {
+        world.record(&voice()).nodes.entry(id("i-a")).or_default().leased = Some(at("09:00"));
+    };
+    let leased_before: Happens = |world| {
+        world.record(&voice()).nodes.entry(id("i-a")).or_default().leased = Some(at("08:59"));
+    };
+    let rows = [
+        ("nothing was counted", None, quiet, Some(false)),
+        ("nothing was counted lately, and something before", Some(true), quiet, Some(true)),
+        ("the request that woke it", None, |world: &mut World| request(world, "i-a", "09:00"), Some(false)),
+        ("a request a minute later", Some(false), |world: &mut World| request(world, "i-a", "09:01"), Some(true)),
+        ("a lease", Some(false), leased, Some(true)),
+        ("a lease of before the launch", Some(false), leased_before, Some(false)),
+        ("nothing can be read", Some(false), blind, None),
+        ("nothing can be read, and something was counted before", Some(true), blind, Some(true)),
+    ];
+    for (name, before, happens, after) in rows {
+        let mut world = fleet("09:20", [unused()]);
+        let known = Launch { used: before, ..launch("g6.xlarge", at("09:00"), None) };
+        world.record(&voice()).nodes.entry(id("i-a")).or_default().launch = Some(known);
+        happens(&mut world);
+        tick(&mut world);
+        let noted = world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
+        assert_eq!(noted.used, after, "{name}");
+    }
+}
+
+/// Launched at nine, and seen first at half past.
+#[test]
+fn which_start_caused_a_launch() {
+    let (before, this) = (Some(at("05:00")), Some(at("09:00")));
+    let rows = [
+        ("claimed on the launch before", ClaimKind::Start, before, "08:59", Some(WakeSource::LogLine)),
+        ("claimed on this launch, to settle a STOP", ClaimKind::Start, this, "09:10", None),
+        ("a STOP", ClaimKind::Stop, before, "08:59", None),
+        ("claimed twenty minutes before it", ClaimKind::Start, before, "08:40", Some(WakeSource::LogLine)),
+        ("claimed longer before it", ClaimKind::Start, before, "08:39:59", None),
+        ("claimed by a clock that is ahead", ClaimKind::Start, before, "09:20", Some(WakeSource::LogLine)),
+        ("claimed by a clock that is too far ahead", ClaimKind::Start, before, "09:20:01", None),
+    ];
+    for (name, kind, launched_at, clock, source) in rows {
+        let mut world = fleet("09:30", [unused()]);
+        let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
+        known.claim = Some(Claim { source: Some(WakeSource::LogLine), ..claim(kind, clock, launched_at) });
+        tick(&mut world);
+        let noted = world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
+        assert_eq!(noted.source, source, "{name}");
+    }
 }
 
 #[test]

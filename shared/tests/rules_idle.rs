@@ -269,7 +269,8 @@ fn never_ready() -> Vec<Row> {
         marks("not ready ten minutes after its launch, however fresh the wake", late().running_since("11:50")),
         marks("not ready though requests keep coming", late().used_at("11:59")),
         stops("not ready, and marked a tick ago", NeverReady, late().marked_at("11:55").used_at("11:59")),
-        keeps("not ready, and marked a moment ago", NeverReady, late().marked_at("11:57")),
+        stops("not ready, and marked exactly four minutes ago", NeverReady, late().marked_at("11:56")),
+        keeps("not ready, and marked a second less than four minutes ago", NeverReady, late().marked_at("11:56:01")),
         marks(
             "not ready, and marked in an earlier launch",
             late().with(|look| look.record.mark = Some(Mark { at: at("11:55"), launched_at: Some(at("09:00")) })),
@@ -467,6 +468,11 @@ fn draining() -> Vec<Row> {
             Reason::Draining,
             unobserved("11:30:01").marked_at("11:55"),
         ),
+        keeps(
+            "drained, and its STOP was refused",
+            Reason::StopRefused,
+            drained().marked_at("11:56").refused(FaultKind::Stop, "OperationNotPermitted", "12:00:01"),
+        ),
         keeps("drained, in its boot grace", Reason::BootGrace, drained().launched_at(Some(at("11:51")))),
     ]
 }
@@ -489,6 +495,10 @@ fn types() -> Vec<Row> {
             "asleep, of the second type, a START under way",
             Reason::Asleep,
             of("g5.xlarge").claimed(ClaimKind::Start, "11:59:30").answered(ClaimAnswer::Refused),
+        ),
+        back(
+            "asleep, of the second type, a START whose run's time-out ends now",
+            of("g5.xlarge").claimed(ClaimKind::Start, "11:59").answered(ClaimAnswer::Refused),
         ),
     ]
 }
@@ -547,6 +557,16 @@ fn the_earliest_stop_is_told_where_one_is_in_sight() {
         ("protected", marked().refused(FaultKind::Stop, "OperationNotPermitted", "12:10"), Some("12:10")),
         ("a stop", marked(), Some("12:00")),
         ("a forced stop", idle_look().stopping_since("11:00"), Some("12:00")),
+        ("a lease, and the idle time from its end", marked().leased_until("12:10"), Some("12:40")),
+        ("held, until the hold ends", marked().held_until("13:00"), Some("13:00")),
+        ("drained, quiet for too short a time", drained().used_at("11:58"), Some("12:05")),
+        ("drained, and not marked", drained(), Some("12:04")),
+        (
+            "never ready, and not marked",
+            look().running_since("11:45").quiet_since("11:45").never_ready(),
+            Some("12:04"),
+        ),
+        ("a warm window ends when it ends", marked().with(|look| look.warm = true), None),
         ("an open call ends when it ends", idle_look().open_now(), None),
         ("unknown", idle_look().unknown(Unread::Failed), None),
         ("asleep", look(), None),

@@ -3,8 +3,8 @@
 
 mod support;
 
-use reveille::decide::wake::{WakeAction, decide};
-use reveille::decide::{Look, Question, Reason};
+use reveille::decide::wake::{WakeAction, decide, is_for_wake, nodes_for_calls};
+use reveille::decide::{Look, Question, Readiness, Reason};
 use reveille::domain::{ClaimAnswer, ClaimKind, FaultKind, Gate, GateKeeper, NodeState, PoolRecord, Wake, WakeSource};
 use reveille::policy::{Policy, PoolRules};
 use support::*;
@@ -379,8 +379,30 @@ fn other_types() -> Vec<Row> {
     ]
 }
 
+/// It was ready in this launch, is not any more since this clock, and that is known. Ten minutes are given.
+fn lost(node_id: &str, clock: &str) -> LookBuilder {
+    ready(node_id).with(|look| {
+        look.record.ready.as_mut().expect("readiness").lost_at = Some(at(clock));
+        look.readiness = Readiness::NotReady;
+    })
+}
+
+fn no_supply() -> Vec<Row> {
+    use Reason::{AlreadyStarting, Wanted};
+    vec![
+        starts("ready no more for ten minutes", "i-b", [lost("i-a", "11:50"), asleep("i-b")], Wanted),
+        row("ready no more for a second less", [lost("i-a", "11:50:01"), asleep("i-b")], AlreadyStarting),
+        row(
+            "ready no more for long, and what it is now could not be read",
+            [lost("i-a", "11:00").with(|look| look.readiness = Readiness::Unknown), asleep("i-b")],
+            AlreadyStarting,
+        ),
+        row("ready no more for long, and there is no other", [lost("i-a", "11:00")], AlreadyStarting),
+    ]
+}
+
 fn rows() -> Vec<Row> {
-    [wishes(), met(), unresolved(), candidates(), other_types()].into_iter().flatten().collect()
+    [wishes(), met(), unresolved(), candidates(), other_types(), no_supply()].into_iter().flatten().collect()
 }
 
 #[test]
@@ -404,4 +426,45 @@ fn every_row_has_a_name_of_its_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), rows().len());
+}
+
+#[test]
+fn a_start_is_for_the_wake_where_that_stands_and_has_no_node_yet() {
+    let starting = || asleep("i-a").running_since("11:59");
+    let rows = [
+        ("woken, and asleep", Some("11:59"), None, asleep("i-a"), true),
+        ("woken, and a node is ready", Some("11:59"), None, ready("i-a"), false),
+        ("woken, and a node is on its way", Some("11:59"), None, starting(), false),
+        ("woken, and what runs will not become ready", Some("11:59"), None, lost("i-a", "11:00"), true),
+        ("never woken", None, None, asleep("i-a"), false),
+        ("woken longer ago than a wish stands", Some("10:59"), None, asleep("i-a"), false),
+        ("a named node, whatever the pool has", None, Some(id("i-b")), ready("i-a"), true),
+    ];
+    for (name, wake, target, look, expected) in rows {
+        let wake = wake.map(|clock| Wake::new(at(clock), WakeSource::Prewarm));
+        let record = PoolRecord { wake, ..PoolRecord::default() };
+        let policy = Policy::default();
+        assert_eq!(is_for_wake(&[look.0], &record, target.as_ref(), &policy, at("12:00")), expected, "{name}");
+    }
+}
+
+/// Four calls a node.
+#[test]
+fn calls_want_nodes_unless_the_node_they_are_on_is_no_supply() {
+    let on = |look: LookBuilder| look.leased_until("12:01").0;
+    let rows = [
+        ("on a ready node", on(ready("i-a")), 0, 1),
+        ("on a node that comes up again", on(asleep("i-a").running_since("11:59")), 0, 1),
+        ("on a node that is going down", on(asleep("i-a").state(NodeState::Stopping)), 0, 0),
+        ("on a node that is ready no more", on(lost("i-a", "11:00")), 0, 0),
+        ("on a ready node, and four wait", on(ready("i-a")), 4, 2),
+        ("on a node that is going down, and four wait", on(asleep("i-a").state(NodeState::Stopping)), 4, 1),
+        ("nobody", ready("i-a").0, 0, 0),
+    ];
+    for (name, look, waiting, nodes) in rows {
+        let waiting = (0..waiting).map(|n| (lease_id(&format!("w-{n}")), at("12:03"))).collect();
+        let record = PoolRecord { waiting, ..PoolRecord::default() };
+        let rules = PoolRules { calls_per_node: Some(4), leased: true, ..PoolRules::default() };
+        assert_eq!(nodes_for_calls(&[&look], &record, &Policy::default(), &rules, at("12:00")), nodes, "{name}");
+    }
 }

@@ -286,6 +286,15 @@ fn a_third_node_beside_a_window_for_two_is_stopped_when_it_is_idle() {
 }
 
 #[test]
+fn a_window_for_one_keeps_the_node_that_is_ready_and_not_the_older_one_that_boots() {
+    let boots = node("i-a").running_since("11:59:30");
+    let ready = node("i-b").running_since("11:59:40").ready_since("11:59:50");
+    let mut world = fleet("12:00", [boots, ready]);
+    let outcome = warm(&[NOON]).tick(&mut world);
+    assert_eq!(["i-a", "i-b"].map(|node| reason(&outcome, node)), [Reason::BootGrace, Reason::WarmWindow]);
+}
+
+#[test]
 fn a_node_without_capacity_leaves_the_window_to_the_next() {
     let mut world = fleet("10:55", ["i-a", "i-b"].map(node));
     world.no_capacity(&id("i-a"), true);

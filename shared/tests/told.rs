@@ -3,7 +3,7 @@
 mod support;
 
 use reveille::domain::{NodeState, StateReason};
-use reveille::run::IdleRun;
+use reveille::run::{EffectKind, IdleRun, Outcome};
 use support::*;
 
 #[test]
@@ -54,6 +54,14 @@ fn a_describe_that_is_forbidden_from_the_first_day_on_is_told() {
 }
 
 #[test]
+fn a_describe_that_is_throttled_on_the_first_day_is_told_to_nobody() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    fail_times(&mut world, "describe", "RequestLimitExceeded", 99);
+    ticks(&mut world, "10:00", "10:30");
+    assert_eq!(told(&world), [""; 0], "no node is known yet, and it passes");
+}
+
+#[test]
 fn a_system_that_powers_off_before_it_was_ready_is_a_start_that_fell_back() {
     let mut world = fleet("10:00", [node("i-a")]);
     let off = StateReason { code: "Client.InstanceInitiatedShutdown".to_owned(), message: "off".to_owned() };
@@ -82,6 +90,56 @@ fn a_stop_that_is_accepted_again_and_again_without_effect_is_told() {
         });
     }
     assert_eq!(told(&world), ["cannot_stop"]);
+    // First reading, first STOP at 10:05, and the third has no effect either.
+    assert_eq!(world.published[0].attributes["at"], "2026-11-30T10:15:00Z");
+}
+
+#[test]
+fn trouble_that_passes_is_told_when_it_does_not() {
+    let rows =
+        [("RequestLimitExceeded", "10:10", "at the third refusal"), ("Timeout", "10:05", "at the second silence")];
+    for (code, clock, when) in rows {
+        let mut world = fleet("10:00", [node("i-a")]);
+        fail_times(&mut world, "start", code, 9);
+        prewarm(&mut world);
+        ticks(&mut world, "10:05", "10:15");
+        assert_eq!(told(&world), ["start_failed"], "{code}: {when}");
+        assert_eq!(world.published[0].attributes["at"], format!("2026-11-30T{clock}:00Z"), "{code}: {when}");
+    }
+}
+
+#[test]
+fn a_message_that_cannot_be_marked_as_sent_fails_the_run() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    fail(&mut world, "start", "InsufficientInstanceCapacity");
+    fail(&mut world, "mark_published", "AccessDeniedException");
+    let outcome = prewarm(&mut world);
+    assert_eq!(told(&world), ["start_failed"]);
+    assert_eq!(outcome.unrecorded.map(|error| error.code), Some("AccessDeniedException".to_owned()));
+}
+
+/// The effects of this kind that a run counts.
+fn effects_of(outcome: &Outcome, kind: EffectKind) -> usize {
+    outcome.effects.iter().filter(|effect| effect.event == kind).count()
+}
+
+#[test]
+fn a_stop_is_counted_where_it_stopped_something() {
+    let mut world = fleet("10:00", [unused()]);
+    let outcomes = ticks(&mut world, "10:00", "10:05");
+    assert_eq!(effects_of(&outcomes[1], EffectKind::Stop), 1, "it ran");
+
+    let mut world = fleet("10:00", [unused()]);
+    tick(&mut world);
+    world.set_now(at("10:05"));
+    let mut idle = Stepper::new(IdleRun::new(context(&world)));
+    idle.run_until(&mut world, "stop");
+    world.stop(&id("i-a"), false).expect("a stop by hand");
+    assert_eq!(effects_of(&idle.finish(&mut world), EffectKind::Stop), 0, "somebody was quicker");
+
+    let mut world = fleet("10:00", [unused().stopping_since("09:40")]);
+    let outcome = tick(&mut world);
+    assert_eq!((count(&world, "stop"), effects_of(&outcome, EffectKind::Stop)), (1, 1), "it hung, and was forced");
 }
 
 #[test]
@@ -146,4 +204,21 @@ fn a_lost_stop_on_a_node_that_nobody_can_see_any_more_is_told() {
     ticks(&mut world, "10:00", "10:05");
     ticks(&mut world, "10:10", "10:40");
     assert_eq!(told(&world), ["blind"]);
+}
+
+#[test]
+fn a_node_of_a_pool_that_nobody_configured_is_told_where_it_runs_and_once_a_run() {
+    let mut world = fleet("10:00", [node("i-x").in_pool("vioce"), unused()]);
+    tick(&mut world);
+    assert_eq!(told(&world), [""; 0], "it sleeps");
+    world.start(&id("i-x")).expect("a start by hand");
+    world.set_now(at("10:05"));
+    // Claims that are lost make the run look twice.
+    let mut idle = Stepper::new(IdleRun::new(context(&world)));
+    idle.run_until(&mut world, "claim");
+    prewarm(&mut world);
+    let outcome = idle.finish(&mut world);
+    let of_it: Vec<_> = outcome.decided.iter().filter(|line| line.node == Some(id("i-x"))).collect();
+    assert_eq!((told(&world), of_it.len()), (vec!["misconfigured"], 1));
+    assert_eq!(of_it[0].inputs["unknown"], "no_signals");
 }

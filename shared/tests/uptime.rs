@@ -7,9 +7,9 @@ use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
 use reveille::decide::Reason;
 use reveille::decide::uptime::{LocalDay, Running, UptimeAction, decide};
-use reveille::domain::{Instant, Launch, NodeState};
+use reveille::domain::{Instant, Launch, NodeSeen, NodeState, PublicAddress};
 use reveille::policy::Policy;
-use reveille::run::{Answer, Samples, UptimeRun};
+use reveille::run::{Answer, EffectKind, Samples, UptimeRun};
 use reveille::world::World;
 use support::*;
 use support_money::*;
@@ -577,4 +577,72 @@ fn a_run_renews_the_sight_of_what_runs() {
     let mut world = running_since_midnight();
     assert_eq!(open_launch(&mut world).seen_at, at("19:45"));
     assert_eq!(at("19:45") - open_launch(&mut world).launched_at, TimeDelta::minutes(19 * 60 + 45));
+}
+
+/// Launched at eight, and seen again at noon.
+#[test]
+fn what_a_later_look_makes_of_a_launch() {
+    let (eight, nine, noon) = (on("2026-11-10 08:00"), on("2026-11-10 09:00"), on("2026-11-10 12:00"));
+    let known = launch("g6.xlarge", eight, None);
+    let presumed = Launch { ended_at: Some(eight + minutes(20)), presumed: true, ..known.clone() };
+    let seen_to_end = Launch { ended_at: Some(nine), ..known.clone() };
+    let with_address = Launch { automatic_address: true, ..known.clone() };
+    let up = || up_since("i-a", "g6.xlarge", eight);
+    let off = |at: Option<Instant>| NodeSeen { transition_at: at, ..off_since("i-a", "g6.xlarge", eight, nine) };
+    let addressed = || NodeSeen { public_address: Some(PublicAddress::Automatic), ..up() };
+    let rows = [
+        ("presumed to be over, and EC2 tells when", &presumed, off(Some(nine)), seen_to_end.clone()),
+        ("presumed to be over, and EC2 tells no time", &presumed, off(None), presumed.clone()),
+        ("a time of before the launch", &presumed, off(Some(eight - minutes(1))), presumed.clone()),
+        ("a time that has not come", &presumed, off(Some(noon + minutes(1))), presumed.clone()),
+        ("presumed to be over, and up", &presumed, up(), known.clone()),
+        ("seen to end", &seen_to_end, off(Some(nine + minutes(1))), seen_to_end.clone()),
+        ("its end was not seen before", &known, off(Some(nine)), seen_to_end.clone()),
+        ("an address that came while it booted", &known, addressed(), with_address.clone()),
+        ("an address that is not shown any more", &with_address, up(), with_address.clone()),
+    ];
+    for (name, before, seen, after) in rows {
+        let mut world = world_at(noon, [seen]);
+        world.record(&voice()).nodes.entry(id("i-a")).or_default().launch = Some(before.clone());
+        uptime(&mut world);
+        let noted = open_launch(&mut world);
+        assert_eq!(Launch { seen_at: after.seen_at, ..noted }, after, "{name}");
+    }
+}
+
+#[test]
+fn the_end_of_a_launch_says_since_when_it_ran() {
+    let (eight, nine) = (on("2026-11-10 08:00"), on("2026-11-10 09:00"));
+    let mut world = world_at(nine, [off_since("i-a", "g6.xlarge", eight, nine)]);
+    let outcome = uptime(&mut world);
+    let ended: Vec<_> = outcome.effects.iter().filter(|effect| effect.event == EffectKind::Ended).collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].reason, "ran since 2026-11-10 08:00:00 UTC");
+}
+
+/// Noon, and a launch of which the ledger knows nothing.
+#[test]
+fn what_a_first_look_makes_of_a_launch() {
+    let (eight, noon) = (on("2026-11-10 08:00"), on("2026-11-10 12:00"));
+    let off = |launched: Instant, at: Option<Instant>| NodeSeen {
+        transition_at: at,
+        ..off_since("i-a", "g6.xlarge", launched, noon)
+    };
+    let (nine, lately) = (eight + hours(1), noon - minutes(20));
+    let rows = [
+        ("up", up_since("i-a", "g6.xlarge", eight), Some(None)),
+        ("over, and EC2 tells when", off(eight, Some(nine)), Some(Some(nine))),
+        ("over in the second of its launch", off(eight, Some(eight)), Some(Some(eight))),
+        ("over, and EC2 tells no time", off(eight, None), None),
+        ("a time of before the launch", off(eight, Some(eight - minutes(1))), None),
+        ("a time that has not come", off(eight, Some(noon + minutes(1))), None),
+        ("launched lately, over, no time", off(lately, None), Some(Some(noon))),
+        ("launched a second before that, over, no time", off(lately - seconds(1), None), None),
+    ];
+    for (name, seen, expected) in rows {
+        let mut world = world_at(noon, [seen]);
+        uptime(&mut world);
+        let noted = world.record(&voice()).node(&id("i-a")).launch;
+        assert_eq!(noted.map(|launch| launch.ended_at), expected, "{name}");
+    }
 }

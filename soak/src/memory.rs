@@ -11,13 +11,13 @@ use reveille::decide::budget::BudgetPolicy;
 use reveille::domain::{
     Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, RunId, StateReason, Usd, WakeSource,
 };
-use reveille::observation::Unread;
+use reveille::observation::{Series, Unread};
 use reveille::run::{
-    Activity, Answer, BudgetRun, Call, Caller, Cause, Context, EffectKind, History, IdleRun, LeaseAnswer, LeaseRun,
-    LeaseWish, Outcome, Run, Step, Target, UptimeRun, WakeRun, WakeWish,
+    Answer, BudgetRun, Call, Caller, Cause, Context, EffectKind, History, IdleRun, LeaseAnswer, LeaseRun, LeaseWish,
+    Outcome, Run, Step, Target, UptimeRun, WakeRun, WakeWish,
 };
 use reveille::world::{World, WorldFault, call_name};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How long a run may take.
 const TIME_OUT: TimeDelta = TimeDelta::seconds(60);
@@ -339,31 +339,32 @@ impl Memory {
 
     /// What EC2 said some time ago; none where that is what it says now.
     fn stale(&self, call: &Call) -> Option<Answer> {
-        let now = self.world.now();
-        match call {
-            Call::DescribeNodes { pools } => {
-                let age = draw::between(self.seed, (now.timestamp_millis(), "stale"), 5, MOST_STALE_SECONDS);
-                let then = now - TimeDelta::seconds(age);
-                let (_, nodes) = self.looks.iter().rev().find(|(since, _)| *since <= then)?;
-                let wanted = |node: &&NodeSeen| pools.as_ref().is_none_or(|pools| pools.contains(&node.pool));
-                let (then, seen): (Vec<_>, Vec<_>) = (
-                    nodes.iter().filter(wanted).cloned().collect(),
-                    self.nodes().iter().filter(wanted).cloned().collect(),
-                );
-                (then != seen).then_some(Answer::Nodes(Ok(then)))
-            }
-            Call::ReadReadiness { nodes } => {
-                let recent = |id: &&NodeId| {
-                    let launched = self.world.node(id).and_then(|seen| seen.launched_at);
-                    launched.is_some_and(|at| now - at < self.world.checks + TimeDelta::minutes(2))
-                };
-                nodes
-                    .iter()
-                    .any(|id| recent(&id))
-                    .then(|| Answer::Readiness(Ok(nodes.iter().filter(|id| !recent(id)).cloned().collect())))
-            }
-            _ => None,
+        if let Call::DescribeNodes { pools } = call {
+            self.stale_nodes(pools.as_ref())
+        } else {
+            self.stale_checks(call)
         }
+    }
+
+    fn stale_nodes(&self, pools: Option<&BTreeSet<PoolName>>) -> Option<Answer> {
+        let now = self.world.now();
+        let age = draw::between(self.seed, (now.timestamp_millis(), "stale"), 5, MOST_STALE_SECONDS);
+        let at = now - TimeDelta::seconds(age);
+        let (_, nodes) = self.looks.iter().rev().find(|(since, _)| *since <= at)?;
+        let wanted = |node: &&NodeSeen| pools.is_none_or(|pools| pools.contains(&node.pool));
+        let then: Vec<NodeSeen> = nodes.iter().filter(wanted).cloned().collect();
+        (!then.iter().eq(self.nodes().iter().filter(wanted))).then_some(Answer::Nodes(Ok(then)))
+    }
+
+    /// Status checks that have just passed do not show yet.
+    fn stale_checks(&self, call: &Call) -> Option<Answer> {
+        let Call::ReadReadiness { nodes } = call else { return None };
+        let recent = |id: &&NodeId| {
+            let launched = self.world.node(id).and_then(|seen| seen.launched_at);
+            launched.is_some_and(|at| self.world.now() - at < self.world.checks + TimeDelta::minutes(2))
+        };
+        let old = || nodes.iter().filter(|id| !recent(id)).cloned().collect();
+        nodes.iter().any(|id| recent(&id)).then(|| Answer::Readiness(Ok(old())))
     }
 
     /// Carries a call out, and notes what it did to nodes and people.
@@ -384,10 +385,12 @@ impl Memory {
         let meddled = self.meddle.and_then(|meddle| meddle(&mut self.world, call));
         let answer = meddled.unwrap_or_else(|| self.world.answer(call));
         if self.world.effects.len() > effects {
-            let did = match call {
-                Call::Start { node } => Some(accepted(Act::Start, node)),
-                Call::Stop { node, force } => Some(accepted(if *force { Act::Force } else { Act::Stop }, node)),
-                _ => None,
+            let did = if let Call::Start { node } = call {
+                Some(accepted(Act::Start, node))
+            } else if let Call::Stop { node, force } = call {
+                Some(accepted(if *force { Act::Force } else { Act::Stop }, node))
+            } else {
+                None
             };
             self.happened.extend(did.map(Happened::Accepted));
         }
@@ -588,39 +591,23 @@ fn replay(mut machine: Machine, steps: &[(Vec<Call>, Vec<Answer>)], outcome: &Ou
 }
 
 /// A part of the answer is missing.
-fn partial(answer: Answer) -> Answer {
-    match answer {
-        Answer::Activity(Ok(activity)) => {
-            let cut = |(metric, series): (_, Result<reveille::observation::Series, Unread>)| {
-                let series = series.map(|mut series| {
-                    series.points.truncate(series.points.len() / 2);
-                    series.complete = false;
-                    series
-                });
-                (metric, series)
-            };
-            Answer::Activity(Ok(activity.into_iter().map(cut).collect::<Activity>()))
-        }
-        Answer::Logs(Ok(logs)) => {
-            let cut = |(source, series): (_, Result<reveille::observation::Series, Unread>)| {
-                let series = series.map(|mut series| {
-                    series.points.truncate(series.points.len() / 2);
-                    series.complete = false;
-                    series
-                });
-                (source, series)
-            };
-            Answer::Logs(Ok(logs.into_iter().map(cut).collect()))
-        }
-        Answer::Samples(Ok(mut samples)) => {
-            samples.values_mut().for_each(|points| points.truncate(points.len().saturating_sub(3)));
-            Answer::Samples(Ok(samples))
-        }
-        Answer::Beats(Ok(mut beats)) => {
-            beats.pop_first();
-            Answer::Beats(Ok(beats))
-        }
-        whole => whole,
+fn partial(mut answer: Answer) -> Answer {
+    if let Answer::Activity(Ok(activity)) = &mut answer {
+        activity.values_mut().for_each(halve);
+    } else if let Answer::Logs(Ok(logs)) = &mut answer {
+        logs.values_mut().for_each(halve);
+    } else if let Answer::Samples(Ok(samples)) = &mut answer {
+        samples.values_mut().for_each(|points| points.truncate(points.len().saturating_sub(3)));
+    } else if let Answer::Beats(Ok(beats)) = &mut answer {
+        beats.pop_first();
+    }
+    answer
+}
+
+fn halve(series: &mut Result<Series, Unread>) {
+    if let Ok(series) = series {
+        series.points.truncate(series.points.len() / 2);
+        series.complete = false;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::day::{Day, Fate, What};
 use crate::draw;
-use crate::faults::{Kind, Struck};
+use crate::faults::Struck;
 use crate::setup::{ReadyBy, metric};
 use crate::stage::{Ask, Change, Ended, Happened, Reply, RunKey, Stage};
 use crate::watch::{Violation, Watch};
@@ -164,10 +164,8 @@ impl<'a, S: Stage> Play<'a, S> {
         for (n, happening) in self.day.happenings.iter().enumerate() {
             let at = self.day.instant(happening.at);
             // The app is opened before the call.
-            let lead = match &happening.what {
-                What::Call { announced: Some(lead), .. } => TimeDelta::seconds(*lead),
-                _ => TimeDelta::zero(),
-            };
+            let lead = if let What::Call { announced: Some(lead), .. } = &happening.what { *lead } else { 0 };
+            let lead = TimeDelta::seconds(lead);
             self.due((at - lead).max(start), Due::Happening(n));
         }
         for (after, due) in [(60, Due::Minute), (150, Due::Tick), (400, Due::Uptime)] {
@@ -518,7 +516,7 @@ impl<'a, S: Stage> Play<'a, S> {
             let late = self.spans.late.get(&node).filter(|(_, until)| now < *until).map_or(usual, |(late, _)| *late);
             let visible = now + TimeDelta::seconds(late);
             let points = [
-                ("Healthy", is_up.then(|| if ready { 1.0 } else { 0.0 })),
+                ("Healthy", is_up.then_some(f64::from(u8::from(ready)))),
                 ("Requests", (requests > 0).then_some(f64::from(requests))),
                 ("Open", (open > 0).then_some(f64::from(open))),
             ];
@@ -685,11 +683,7 @@ impl<'a, S: Stage> Play<'a, S> {
 
 /// In words, for the timeline.
 pub fn describe(what: &What) -> String {
-    match what {
-        What::Fault(fault) => match (fault.kind, &fault.code) {
-            (Kind::Refused, Some(code)) => format!("fault: the next {} is refused: {code}", fault.call),
-            (kind, _) => format!("fault: the next {}: {}", fault.call, kind.as_str()),
-        },
-        other => serde_json::to_string(other).unwrap_or_default(),
-    }
+    let What::Fault(fault) = what else { return serde_json::to_string(what).unwrap_or_default() };
+    let code = fault.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+    format!("fault: the next {} that fits: {}{code}", fault.call, fault.kind.as_str())
 }

@@ -4,10 +4,12 @@
 //! What loosens a promise, and nothing else does:
 //!
 //! * *Trouble.* A tick that was lost, or in which a fault struck, that died or failed. The first in a row of idleness is
-//!   what "whichever call failed on the way" speaks of; each further one gives P2 one more tick.
+//!   what "whichever call failed on the way" speaks of; each further one gives P2 one more tick, three at most: after that
+//!   somebody has to be told.
 //! * *Told.* Once a person was told that a node cannot be stopped, judged or made ready, P2's clock starts again when the
-//!   reason is gone from the ledger, or an hour later.
-//! * *Dark.* Where nothing can be told of a node's use, the telling is due at the third such tick and not before.
+//!   reason is gone from the ledger, or twenty minutes later.
+//! * *Dark.* Where nothing can be told of a node's use, the telling is due at the third tick at which that matters, and the
+//!   first is up to five minutes after the idle time: P2 has one more tick.
 //! * *Fair ticks.* Where a wake meets a node that is going down, or a claim whose call may be in flight or not visible yet,
 //!   P1's one run is the first tick without trouble after that.
 //! * *Visible.* Use counts from the moment on at which its metric shows it; a node started by hand for another, from five
@@ -702,9 +704,6 @@ impl Watch {
         }
         let maybe_dark = book.proof(setup, ended.began, ended.clock, TimeDelta::zero()) != book.launched;
         book.dim_ticks = if judged && maybe_dark { book.dim_ticks + 1 } else { 0 };
-        if (1..=3).contains(&book.dim_ticks) {
-            book.excused = book.excused.max(Some(now + TICK - STOPPED_WITHIN));
-        }
         let (since, ticks) = (book.dark_since, book.dark_ticks);
         let last = book.last_use(setup, ended.began, false);
         let kinds = [AlertKind::Blind, AlertKind::ControllerFault];
@@ -760,34 +759,24 @@ impl Watch {
         };
         // A person may have stopped it long before it was idle.
         let begun = book.since.filter(|_| within == DOWN_WITHIN).map(|since| since - STOPPED_WITHIN);
-        let Some(anchor) = book.idle_since.max(begun).max(book.excused) else { return };
-        let more = TICK * (self.troubles(anchor, now) - 1).max(0);
+        let base = book.idle_since.max(begun);
+        let Some(anchor) = base.max(book.excused) else { return };
+        let dim = i32::from(book.dim_ticks > 0);
+        let more = TICK * ((self.troubles(anchor, now) - 1).clamp(0, 3) + dim);
         if now <= anchor + within + more + SLACK {
             return;
         }
         let kinds = [AlertKind::CannotStop, AlertKind::Blind, AlertKind::NotReady, AlertKind::ControllerFault];
-        match self.was_told(anchor, &kinds, pool, Some(id)) {
-            Some(told) => self.excuse(now, id, told, &record.node(id)),
-            None => {
-                let idle = now - anchor;
-                let state = self.books.get(id).and_then(|book| book.state);
-                let what = format!(
-                    "{id} is {state:?}, {} minutes after the last that spoke for it, and nobody was told",
-                    idle.num_minutes()
-                );
-                self.broken(now, "P2: an idle node is stopped", what);
-            }
+        let told = base.and_then(|base| self.was_told(base, &kinds, pool, Some(id)));
+        let until = told.map(|told| excused_until(now, told, &record.node(id)));
+        let Some(book) = self.books.get_mut(id) else { return };
+        if until > Some(anchor) {
+            book.excused = until;
+            return;
         }
-    }
-
-    /// A person knows: the clock starts again when the reason is gone, or after an hour.
-    fn excuse(&mut self, now: Instant, id: &NodeId, told: Instant, known: &NodeRecord) {
-        let refused = known.fault.as_ref().filter(|fault| fault.kind == FaultKind::Stop).map(|fault| fault.retry_at);
-        let blind = known.blind.as_ref().map(|_| now);
-        let until = (told + TimeDelta::minutes(20)).max(refused.unwrap_or(told)).max(blind.unwrap_or(told));
-        if let Some(book) = self.books.get_mut(id) {
-            book.excused = book.excused.max(Some(until));
-        }
+        let (state, idle) = (book.state, (now - anchor).num_minutes());
+        let what = format!("{id} is {state:?}, {idle} minutes after the last that spoke for it, and nobody was told");
+        self.broken(now, "P2: an idle node is stopped", what);
     }
 
     /// The newest instant that speaks for a node.
@@ -889,6 +878,13 @@ impl Watch {
             }
         }
     }
+}
+
+/// A person knows: the clock starts again when the reason is gone, or a while later.
+fn excused_until(now: Instant, told: Instant, known: &NodeRecord) -> Instant {
+    let refused = known.fault.as_ref().filter(|fault| fault.kind == FaultKind::Stop).map(|fault| fault.retry_at);
+    let blind = known.blind.as_ref().map(|_| now);
+    (told + TimeDelta::minutes(20)).max(refused.unwrap_or(told)).max(blind.unwrap_or(told))
 }
 
 /// A STOP was claimed for this launch and not refused.

@@ -38,6 +38,7 @@ impl Event {
             return data.map(|data| Self::LogBatch(data.to_owned())).ok_or_else(|| fault("awslogs.data: not a string"));
         }
         if event.pointer("/requestContext/http").is_some() {
+            forget_nulls(&mut event);
             fill_in_unused(&mut event);
             let request = serde_json::from_value(event);
             return request.map(|request| Self::Request(Box::new(request))).map_err(|error| {
@@ -56,6 +57,14 @@ impl Event {
         Err(fault(
             "neither a function-URL request (requestContext.http), nor a log batch (awslogs), nor an EC2 state change (detail-type)",
         ))
+    }
+}
+
+/// A field of null says nothing: the library's type would refuse it where it takes an absent one.
+fn forget_nulls(value: &mut Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(forget_nulls);
     }
 }
 

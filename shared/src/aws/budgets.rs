@@ -1,7 +1,7 @@
 //! AWS Budgets: one global endpoint, signed for us-east-1; the SDK knows.
 
 use super::Aws;
-use super::errors::{call_error, malformed};
+use super::errors::{call_error, malformed, names_a_next, whole};
 use crate::decide::budget::{Basis, BudgetPolicy};
 use crate::domain::{PoolName, Usd};
 use crate::error::{CallError, ErrorClass};
@@ -40,11 +40,13 @@ impl Aws {
     async fn read_notices(&self, name: &str) -> Result<BTreeSet<Notice>, CallError> {
         let request = self.budgets.describe_notifications_for_budget().account_id(&self.account).budget_name(name);
         let mut pages = request.into_paginator().send();
-        let mut found = BTreeSet::new();
+        let (mut found, mut more) = (BTreeSet::new(), false);
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| call_error("read the budget's notifications", &error))?;
+            more = names_a_next(page.next_token());
             found.extend(page.notifications().iter().filter_map(notice));
         }
+        whole("read the budget's notifications", more)?;
         Ok(found)
     }
 

@@ -1,14 +1,11 @@
 //! CloudWatch: every signal in one GetMetricData call.
 
-use super::errors::call_error;
+use super::errors::{call_error, names_a_next, whole};
 use crate::domain::{Instant, NodeId};
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
 use crate::run::{Activity, MetricRef, Samples};
 use aws_sdk_cloudwatch::Client;
-use aws_sdk_cloudwatch::config::http::HttpResponse;
-use aws_sdk_cloudwatch::error::SdkError;
-use aws_sdk_cloudwatch::operation::get_metric_data::GetMetricDataError;
 use aws_sdk_cloudwatch::primitives::DateTime;
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat, StatusCode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +24,7 @@ pub(super) async fn activity(
     let mut read = Activity::new();
     for chunk in all.chunks(MOST_QUERIES) {
         let queries = chunk.iter().enumerate().map(|(n, (metric, kind))| query(n, metric, **kind)).collect();
-        let mut found = series(client, queries, from, to).await.map_err(|error| call_error("read activity", &error))?;
+        let mut found = series(client, "read activity", queries, from, to).await?;
         // A query the service did not answer is Unknown, not empty.
         let series = |n: usize| found.remove(&format!("q{n}")).unwrap_or(Err(Unread::Failed));
         read.extend(chunk.iter().map(|(metric, _)| (*metric).clone()).zip((0..chunk.len()).map(series)));
@@ -47,8 +44,7 @@ pub(super) async fn samples(
     let mut read = Samples::new();
     for chunk in all.chunks(MOST_QUERIES) {
         let queries = chunk.iter().enumerate().map(|(n, node)| samples_query(n, node)).collect();
-        let found = series(client, queries, from, to).await;
-        let mut found = found.map_err(|error| call_error("read status-check samples", &error))?;
+        let mut found = series(client, "read status-check samples", queries, from, to).await?;
         for (n, node) in chunk.iter().enumerate() {
             // What is missing is too little: the launches know it better.
             if let Some(Ok(series)) = found.remove(&format!("q{n}")) {
@@ -62,10 +58,11 @@ pub(super) async fn samples(
 /// The answers to some queries, by their ids, all pages of them.
 async fn series(
     client: &Client,
+    act: &str,
     queries: Vec<MetricDataQuery>,
     from: Instant,
     to: Instant,
-) -> Result<BTreeMap<String, Result<Series, Unread>>, SdkError<GetMetricDataError, HttpResponse>> {
+) -> Result<BTreeMap<String, Result<Series, Unread>>, CallError> {
     let mut pages = client
         .get_metric_data()
         .set_metric_data_queries(Some(queries))
@@ -73,10 +70,13 @@ async fn series(
         .end_time(DateTime::from_secs(to.timestamp()))
         .into_paginator()
         .send();
-    let mut found = BTreeMap::new();
+    let (mut found, mut more) = (BTreeMap::new(), false);
     while let Some(page) = pages.next().await {
-        page?.metric_data_results().iter().for_each(|result| add(&mut found, result));
+        let page = page.map_err(|error| call_error(act, &error))?;
+        more = names_a_next(page.next_token());
+        page.metric_data_results().iter().for_each(|result| add(&mut found, result));
     }
+    whole(act, more)?;
     Ok(found)
 }
 

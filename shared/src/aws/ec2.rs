@@ -1,6 +1,6 @@
 //! EC2: describe, status checks, start, stop.
 
-use super::errors::{call_error, malformed};
+use super::errors::{call_error, malformed, names_a_next, whole};
 use crate::domain::{Disk, InstanceType, Instant, NodeId, NodeSeen, NodeState, PoolName, PublicAddress, StateReason};
 use crate::error::CallError;
 use crate::run::{Started, Stopped};
@@ -25,15 +25,17 @@ pub(super) async fn describe(client: &Client, pools: Option<&BTreeSet<PoolName>>
         None => Filter::builder().name("tag-key").values(POOL_TAG),
     };
     let mut pages = client.describe_instances().filters(filter.build()).into_paginator().send();
-    let mut nodes = BTreeMap::new();
+    let (mut nodes, mut more) = (BTreeMap::new(), false);
     while let Some(page) = pages.next().await {
         let page = page.map_err(|error| call_error("describe nodes", &error))?;
+        more = names_a_next(page.next_token());
         for instance in page.reservations().iter().flat_map(|reservation| reservation.instances()) {
             if let Some(node) = seen(instance) {
                 nodes.insert(node.id.clone(), node);
             }
         }
     }
+    whole("describe nodes", more)?;
     Ok(nodes.into_values().collect())
 }
 
@@ -86,8 +88,10 @@ pub(super) async fn disks(client: &Client, nodes: &BTreeSet<NodeId>) -> Result<B
     for chunk in ids.chunks(VOLUME_NODES) {
         let attached = Filter::builder().name("attachment.instance-id").set_values(Some(chunk.to_vec())).build();
         let mut pages = client.describe_volumes().filters(attached).into_paginator().send();
+        let mut more = false;
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| call_error("read volumes", &error))?;
+            more = names_a_next(page.next_token());
             for volume in page.volumes() {
                 let owner = volume.attachments().iter().find_map(|attached| NodeId::new(attached.instance_id()?).ok());
                 if let Some(owner) = owner {
@@ -95,6 +99,7 @@ pub(super) async fn disks(client: &Client, nodes: &BTreeSet<NodeId>) -> Result<B
                 }
             }
         }
+        whole("read volumes", more)?;
     }
     Ok(found)
 }

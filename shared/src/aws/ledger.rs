@@ -1,7 +1,7 @@
 //! DynamoDB: the ledger protocol of the design, one expression an operation.
 
 use super::Aws;
-use super::errors::{call_error, malformed};
+use super::errors::{call_error, malformed, whole};
 use super::item::{Item, UNTOLD, attribute, fact, record};
 use crate::domain::{
     AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
@@ -206,11 +206,13 @@ impl Aws {
                 .expression_attribute_values(":from", text(sortable(from)))
                 .into_paginator()
                 .send();
-            let launches = history.entry(pool.clone()).or_default();
+            let (launches, mut more) = (history.entry(pool.clone()).or_default(), false);
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| call_error("read history", &error))?;
+                more = page.last_evaluated_key.is_some();
                 launches.extend(page.items.unwrap_or_default().into_iter().filter_map(history_entry));
             }
+            whole("read history", more)?;
         }
         Ok(history)
     }

@@ -51,4 +51,12 @@ mod tests {
         }
         assert_eq!(told, [10, 60, 240, 24 * 60, 48 * 60]);
     }
+
+    #[test]
+    fn a_tick_four_minutes_after_another_counts_and_a_sooner_one_is_the_same_again() {
+        let start: Instant = "2026-11-30T00:00:00Z".parse().expect("a date");
+        let first = one_more(None, start);
+        let ticks_at = |seconds| one_more(Some(&first), start + TimeDelta::seconds(seconds)).ticks;
+        assert_eq!((ticks_at(239), ticks_at(240)), (1, 2));
+    }
 }

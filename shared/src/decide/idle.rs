@@ -6,6 +6,7 @@ use crate::observation::{Use, is_overdue};
 use crate::policy::{BETWEEN_READINGS, DRAIN_QUIET, Policy, UNSETTLED};
 use chrono::TimeDelta;
 use serde::Serialize;
+use std::cmp::max_by_key;
 
 /// What the idle check does with a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -51,7 +52,7 @@ pub fn decide(look: &Look, policy: &Policy) -> IdleDecision {
     if look.seen.state == NodeState::Pending {
         return keep(Reason::StillPending);
     }
-    if look.seen.state == NodeState::Stopping && hangs(look, policy) {
+    if look.seen.state == NodeState::Stopping && phase == Phase::Stopping && hangs(look, policy) {
         return act(IdleAction::ForceStop, Reason::HangsInStopping);
     }
     if phase == Phase::Stopping && stop_had_no_effect(look, policy) {
@@ -181,17 +182,16 @@ impl Claims {
         let started = by(launch.and_then(|launch| launch.source));
         // Silence is proved from the launch on at best, and that is no use.
         let possible = Some(used.last_possible).filter(|at| *at > launched);
-        let candidates = [
+        let others = [
             (possible, policy.idle, Reason::RecentUse),
-            (Some(launched), started, Reason::RecentStart),
             (ready.map(|ready| ready.at), started, Reason::RecentStart),
             (look.wake, by(look.wake_source), Reason::RecentWake),
             (look.record.last_leased(look.now), policy.idle, Reason::RecentLease),
         ];
-        let known = candidates.into_iter().filter_map(|(at, stays, reason)| at.map(|at| (at, at + stays, reason)));
-        let newest = known.clone().map(|(at, _, _)| at).max().unwrap_or(launched);
-        let (_, until, reason) =
-            known.max_by_key(|(_, until, _)| *until).unwrap_or((launched, launched + policy.idle, Reason::RecentStart));
+        let others = others.into_iter().filter_map(|(at, stays, reason)| at.map(|at| (at, at + stays, reason)));
+        let newest = others.clone().map(|(at, ..)| at).fold(launched, Instant::max);
+        let launch = (launched, launched + started, Reason::RecentStart);
+        let (_, until, reason) = others.fold(launch, |one, other| max_by_key(one, other, |(_, until, _)| *until));
         Self { until, reason, newest }
     }
 }
@@ -209,8 +209,13 @@ fn stop_fault_waits(look: &Look) -> bool {
 }
 
 /// Stopping for too long, by EC2's own time of the transition or by our claim. With neither there is nothing to measure
-/// from, and the node is left to EC2.
+/// from, and the node is left to EC2. A look that is older than a launch the ledger knows says nothing: forced, the node
+/// that runs since would be cut.
 fn hangs(look: &Look, policy: &Policy) -> bool {
+    let launches = [look.record.launch.as_ref().map(|launch| launch.launched_at), ready_launch(look)];
+    if launches.into_iter().any(|known| known > look.seen.launched_at) {
+        return false;
+    }
     let claim = look
         .record
         .claim
@@ -221,12 +226,17 @@ fn hangs(look: &Look, policy: &Policy) -> bool {
     since.is_some_and(|at| look.now - at >= policy.force_after)
 }
 
+fn ready_launch(look: &Look) -> Option<Instant> {
+    look.record.ready.as_ref().and_then(|ready| ready.launched_at)
+}
+
 /// A claimed STOP that shows no effect, and nothing speaks for the node: neither a wake nor use for the idle time, whenever
 /// it was counted. Where a wake does, the wake rule sends a START instead, whose answer tells for certain, unless another
 /// node has met the wake: then this one is stopped when the wake has aged.
 fn stop_had_no_effect(look: &Look, policy: &Policy) -> bool {
     let Some(claim) = look.record.claim.as_ref() else { return false };
-    let spoken_for = look.is_leased() || look.is_held() || look.warm;
+    // A live lease speaks by its claim.
+    let spoken_for = look.is_held() || look.warm;
     let is_quiet = |used: Use| !used.open_now && Claims::of(look, &used, policy).until <= look.now;
     let still_idle = !spoken_for && look.used.is_ok_and(is_quiet);
     look.seen.state == NodeState::Running

@@ -65,11 +65,6 @@ impl Look {
         phase(&self.seen, &self.record, self.now)
     }
 
-    /// Whether a call holds it.
-    pub fn is_leased(&self) -> bool {
-        self.record.calls(self.now) > 0
-    }
-
     /// Whether a person holds it, by its tags or in the ledger.
     pub fn is_held(&self) -> bool {
         self.tag_hold.keeps(self.now) || self.record.hold.as_ref().is_some_and(|hold| self.now < hold.until)

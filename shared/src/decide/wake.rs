@@ -23,16 +23,6 @@ pub enum WakeAction {
     StartAs(NodeId, InstanceType),
 }
 
-impl WakeAction {
-    /// The node that is started.
-    pub fn node(&self) -> Option<&NodeId> {
-        match self {
-            Self::Nothing => None,
-            Self::Start(node) | Self::StartAs(node, _) => Some(node),
-        }
-    }
-}
-
 /// The answer for one pool, or for one named node of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WakeDecision {

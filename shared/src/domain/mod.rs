@@ -123,7 +123,7 @@ pub enum PublicAddress {
 }
 
 /// One volume of a node, as it is billed: for all hours from its creation on, whether the node runs or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Disk {
     /// Such as `gp3`.
     pub kind: String,

@@ -84,7 +84,7 @@ impl Intent {
 
     /// The same, of a node that does not become ready: the wishes for it stand.
     pub(super) fn with_fault_once_stopped(self, fault: Fault) -> Self {
-        Self { once_stopped: Some(fault), wake: None, source: None, ..self }
+        Self { once_stopped: Some(fault), wake: None, ..self }
     }
 
     /// The same, and where `by_wake` is false nobody's wake is what caused it.
@@ -110,6 +110,13 @@ impl Intent {
         match self.act {
             Act::Start => ClaimKind::Start,
             Act::Stop | Act::ForceStop => ClaimKind::Stop,
+        }
+    }
+
+    fn fault_kind(&self) -> FaultKind {
+        match self.act {
+            Act::Start => FaultKind::Start,
+            Act::Stop | Act::ForceStop => FaultKind::Stop,
         }
     }
 
@@ -368,9 +375,12 @@ impl Acts {
         self.lost.extend(dropped.into_iter().map(|other| other.node));
     }
 
+    /// The same event delivered twice has one request id, and the other delivery's claim is not this run's to send under: it
+    /// may be refused, and void the claim, while this one's call is on its way. Their clocks tell them apart.
     fn is_mine(&self, intent: &Intent, record: &PoolRecord) -> bool {
         let claim = record.nodes.get(&intent.node).and_then(|node| node.claim.as_ref());
-        claim.is_some_and(|claim| claim.run == self.ctx.run && claim.kind == intent.kind() && claim.answer.is_none())
+        let is_own = |claim: &Claim| claim.run == self.ctx.run && claim.at == self.ctx.now;
+        claim.is_some_and(|claim| is_own(claim) && claim.kind == intent.kind() && claim.answer.is_none())
     }
 
     fn grant(&mut self, intent: Intent, record: PoolRecord) {
@@ -485,19 +495,21 @@ impl Acts {
     /// `waits` sets how long is waited and whether the claim is void; `error` is what people are told.
     fn refused(&mut self, intent: &Intent, waits: &CallError, error: CallError, outcome: &mut Outcome) {
         let waits = &as_another_type(intent, waits);
-        let (kind, event) = match intent.act {
-            Act::Start => (FaultKind::Start, EffectKind::StartFailed),
-            Act::Stop | Act::ForceStop => (FaultKind::Stop, EffectKind::StopFailed),
+        let kind = intent.fault_kind();
+        let event = match kind {
+            FaultKind::Start => EffectKind::StartFailed,
+            FaultKind::Stop => EffectKind::StopFailed,
         };
         outcome.effects.push(effect(intent, event, error.code.clone()));
         let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, waits, self.ctx.now);
         let mut fault = fault.with_type(intent.tried_type().filter(|_| kind == FaultKind::Start));
         // The launch counts whatever becomes of its STOP.
         fault.never_ready = intent.once_stopped.as_ref().map_or(fault.never_ready, |stopped| stopped.never_ready);
-        // Trouble that the next tick repairs is told when it does not pass.
-        let passes = match waits.effect {
-            TookEffect::No => fault.tries < 3,
-            TookEffect::Maybe => fault.tries < 2,
+        // Trouble that the next tick repairs is told when it does not pass. A STOP may first be sent 35 minutes after the last
+        // use, and whoever pays is told before 40 are over that the second has failed too.
+        let passes = match (kind, waits.effect) {
+            (FaultKind::Start, TookEffect::No) => fault.tries < 3,
+            (FaultKind::Stop, _) | (_, TookEffect::Maybe) => fault.tries < 2,
         };
         if error.class.tells_at_once() || !passes {
             self.tell(intent, &error, &fault);
@@ -522,8 +534,7 @@ impl Acts {
             class: ErrorClass::Unknown,
             effect: TookEffect::Maybe,
         };
-        let kind = if intent.act == Act::Start { FaultKind::Start } else { FaultKind::Stop };
-        let fault = Fault::next(kind, intent.fault.as_ref(), &intent.node, &error, self.ctx.now);
+        let fault = Fault::next(intent.fault_kind(), intent.fault.as_ref(), &intent.node, &error, self.ctx.now);
         self.tell(intent, &error, &fault);
     }
 

@@ -66,7 +66,7 @@ impl AlertKind {
 }
 
 /// One message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Alert {
     /// Sent once under this key.
     pub key: AlertKey,

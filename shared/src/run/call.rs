@@ -100,7 +100,7 @@ pub type History = BTreeMap<PoolName, Vec<(NodeId, Launch)>>;
 pub type Samples = BTreeMap<NodeId, Vec<(Instant, f64)>>;
 
 /// One notification of AWS's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Notice {
     /// Which figure.
     pub basis: Basis,
@@ -109,7 +109,7 @@ pub struct Notice {
 }
 
 /// What the ledger keeps of the AWS budget.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BudgetNote {
     /// The amount that was configured when the budget was last found to have it.
     pub amount: Option<Usd>,
@@ -125,7 +125,7 @@ pub struct BudgetNote {
 }
 
 /// The AWS budget as it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BudgetSeen {
     /// Its amount, as AWS writes it.
     pub amount: String,

@@ -51,7 +51,7 @@ pub(super) fn note_fallen_start(ctx: &Context, look: &mut Look) -> Option<Fallen
 fn fell_back(look: &Look) -> Option<CallError> {
     let claim = look.record.claim.as_ref().filter(|claim| claim.kind == ClaimKind::Start && claim.answer.is_none())?;
     let was_ready = look.record.was_ready(look.seen.launched_at);
-    let ended = look.seen.launched_at > claim.launched_at || (is_overdue(&look.record, look.now) && !was_ready);
+    let ended = look.seen.launched_at > claim.launched_at || is_overdue(&look.record, look.now);
     // A system that powers itself off before it was ever ready failed to boot, whatever EC2 calls it.
     let fell = |reason: &&StateReason| !reason.was_asked_for() || reason.code == OS_SHUTDOWN;
     let reason = look.seen.state_reason.as_ref().filter(fell)?;
@@ -77,7 +77,7 @@ pub(super) fn is_late(look: &Look, policy: &Policy) -> bool {
 /// How many launches before this one were stopped in a row because the node did not become ready.
 pub(super) fn never_ready_tries(look: &Look) -> u32 {
     let row = look.record.fault.as_ref().and_then(|fault| fault.never_ready);
-    row.map_or(0, |row| row.times - u32::from(row.launched_at == look.seen.launched_at && row.times > 0))
+    row.map_or(0, |row| row.times.saturating_sub(u32::from(row.launched_at == look.seen.launched_at)))
 }
 
 /// The fault of a node that is stopped because it does not become ready: it may be started again at once the first time, and

@@ -6,7 +6,7 @@ use super::call::{
     Activity, Answer, Call, Fact, LogActivity, take_activity, take_beats, take_ledger, take_logs, take_nodes,
     take_readiness,
 };
-use super::evidence::{is_late, never_ready, never_ready_tries, note_fallen_start, settle_fault};
+use super::evidence::{NEVER_READY, is_late, never_ready, never_ready_tries, note_fallen_start, settle_fault};
 use super::launches::{Launches, Sight, wasted, wasted_today};
 use super::look::{Facts, Signals, activity_call, cannot_look, decided, logs_call, unseen_pools, used, without_use};
 use super::outcome::{Decided, Effect, EffectKind};
@@ -17,8 +17,8 @@ use crate::decide::uptime::LocalDay;
 use crate::decide::wake::WakeAction;
 use crate::decide::{Look, Readiness, Reason, blind, idle, wake};
 use crate::domain::{
-    AlertKey, Blind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen, NodeState, Phase,
-    PoolName, PoolRecord,
+    AlertKey, Blind, Fault, FaultKind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen,
+    NodeState, Phase, PoolName, PoolRecord,
 };
 use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::observation::{Unread, is_overdue};
@@ -364,6 +364,9 @@ impl IdleRun {
                 IdleAction::PutBack => self.put_back(look),
             }
             self.tell_waiting_drain(look, &decision);
+            if decision.action == IdleAction::Keep && look.seen.state == NodeState::Running {
+                self.tell_of_refusal(look, FaultKind::Stop);
+            }
             let record = self.record(&look.seen.pool);
             let line = decided(look, word(decision.action), decision.reason, decision.stops_not_before, &record);
             self.outcome.decided.retain(|earlier| earlier.node.as_ref() != Some(&look.seen.id));
@@ -391,6 +394,22 @@ impl IdleRun {
         }
     }
 
+    /// A refusal that is waited out is told by every tick until one gets it out: the run that met it may have died before.
+    fn tell_of_refusal(&mut self, look: &Look, kind: FaultKind) {
+        let waits = |fault: &&Fault| fault.kind == kind && fault.class.tells_at_once() && look.now < fault.retry_at;
+        let Some(fault) = look.record.fault.as_ref().filter(waits).filter(|fault| fault.code != NEVER_READY) else {
+            return;
+        };
+        let (about, error) = (About::node(&self.ctx, &look.seen), noted(fault));
+        let alert = match kind {
+            FaultKind::Start => about.start_failed(&error, fault.since, fault.retry_at),
+            FaultKind::Stop => about.cannot_stop(&error, fault.since, fault.retry_at),
+        };
+        if self.alerts.iter().all(|other| other.key != alert.key) {
+            self.alerts.push(alert);
+        }
+    }
+
     /// Starts what a wake still wants: for the pool, and for each node that was named.
     fn decide_wakes(&mut self, pool: &PoolName, looks: &[Look]) {
         let record = self.record(pool);
@@ -398,6 +417,9 @@ impl IdleRun {
         for target in std::iter::once(None).chain(named) {
             let decision =
                 wake::decide(looks, &record, target.as_ref(), &self.ctx.policy, &self.rules(pool), self.ctx.now);
+            if decision.reason == Reason::CoolingDown {
+                looks.iter().for_each(|look| self.tell_of_refusal(look, FaultKind::Start));
+            }
             if decision.reason == Reason::NoNode && target.is_none() {
                 self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).no_node());
             }
@@ -584,12 +606,21 @@ impl IdleRun {
     }
 }
 
+/// The refusal as the ledger has it: what EC2 said in words is not kept.
+fn noted(fault: &Fault) -> CallError {
+    CallError {
+        act: "start or stop node".to_owned(),
+        code: fault.code.clone(),
+        message: "as an earlier run has noted".to_owned(),
+        class: fault.class,
+        effect: TookEffect::No,
+    }
+}
+
 /// Neither a request nor the launch keeps it, only that silence is not proved for long enough: a source with gaps would
 /// keep it for ever.
 fn is_kept_by_missing_proof(look: &Look, decision: &IdleDecision) -> bool {
-    let unproved = look.used.as_ref().is_ok_and(|used| {
-        Some(used.last_possible) != used.last_seen && Some(used.last_possible) > look.seen.launched_at
-    });
+    let unproved = look.used.as_ref().is_ok_and(|used| Some(used.last_possible) != used.last_seen);
     decision.reason == Reason::RecentUse && unproved
 }
 

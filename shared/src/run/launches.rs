@@ -103,14 +103,14 @@ fn newest(look: &Look, sight: Sight) -> Option<Launch> {
             let ended_at = known.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
             Some(Launch { ended_at, ..known.clone() })
         }
-        None => first_sight(look, launched_at, up, sight),
+        None => first_sight(look, launched_at, up),
     }
 }
 
 /// Use that was seen stays; silence stands as long as it is proved, and unknown is not silence.
 fn used(look: &Look, launched_at: Instant, known: Option<bool>) -> Option<bool> {
     // The bucket that holds the launch may only hold the request that caused it: a later one is use.
-    let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at >= TimeDelta::minutes(1));
+    let seen = |last: Option<Instant>| last.is_some_and(|at| at - launched_at > TimeDelta::minutes(1));
     match look.used {
         _ if known == Some(true) => known,
         _ if look.record.last_leased(look.now) >= Some(launched_at) => Some(true),
@@ -121,7 +121,7 @@ fn used(look: &Look, launched_at: Instant, known: Option<bool>) -> Option<bool> 
 
 /// A launch the ledger does not know. One that is over is only written where EC2 tells when: the end of a node that has been
 /// off for weeks is not now.
-fn first_sight(look: &Look, launched_at: Instant, up: bool, sight: Sight) -> Option<Launch> {
+fn first_sight(look: &Look, launched_at: Instant, up: bool) -> Option<Launch> {
     let told_end = look.seen.transition_at.filter(|at| *at >= launched_at && *at <= look.now);
     if !up && told_end.is_none() && look.now - launched_at > UNSEEN {
         return None;
@@ -131,7 +131,7 @@ fn first_sight(look: &Look, launched_at: Instant, up: bool, sight: Sight) -> Opt
         instance_type: look.seen.instance_type.clone(),
         seen_at: look.now,
         ended_at: None,
-        used: if sight == Sight::Judged && up { used(look, launched_at, None) } else { None },
+        used: used(look, launched_at, None),
         source: cause(look, launched_at),
         automatic_address: has_automatic_address(look),
         presumed: false,

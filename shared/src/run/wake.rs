@@ -16,7 +16,7 @@ use crate::domain::{
     BootTime, ClaimKind, Fault, FaultKind, InstanceType, Instant, LeaseId, NodeId, NodeSeen, NodeState, Phase,
     PoolName, PoolRecord, Wake, WakeSource,
 };
-use crate::error::{CallError, ErrorClass};
+use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::policy::{MOST_TRIES, MOST_WAITING, PoolRules, WAITING};
 use chrono::TimeDelta;
 use std::collections::{BTreeMap, BTreeSet};
@@ -379,6 +379,8 @@ impl WakeRun {
         }
         let (mut intents, mut writes, mut alerts) = (Vec::<Intent>::new(), Vec::new(), Vec::<Alert>::new());
         let mut launches: BTreeMap<PoolName, Launches> = BTreeMap::new();
+        let is_unread = !self.looked_again && self.source() == WakeSource::UnreadableBatch;
+        alerts.extend(pools.iter().filter(|_| is_unread).map(|pool| self.unread_batch(pool)));
         for (pool, node) in self.questions.clone() {
             let mut looks = self.looks(&pool);
             // A caller waits for the other causes; what they see of launches is written down by the next tick.
@@ -416,6 +418,19 @@ impl WakeRun {
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts);
         self.acted(acts, Vec::new())
+    }
+
+    /// A batch too big to read is taken for a wake, and who pays for it is told once a day (field case 32).
+    fn unread_batch(&self, pool: &PoolName) -> Alert {
+        let error = CallError {
+            act: format!("read a log batch for pool {pool}"),
+            code: "TooLarge".to_owned(),
+            message: "it inflates to more than is read, without a call so far".to_owned(),
+            class: ErrorClass::Permanent,
+            effect: TookEffect::No,
+        };
+        let done = "it was taken for a wake: what was not read may hold a call";
+        About::new(&self.ctx, Whom::pool(pool)).cannot_do(&error, done)
     }
 
     fn keep_records_of(&mut self, looks: &[Look]) {

@@ -1,5 +1,7 @@
 use crate::support::*;
 use reveille::decide::Reason;
+use reveille::domain::WakeSource;
+use reveille::run::{Cause, Target, WakeRun, WakeWish};
 use reveille::world::World;
 
 // 09: terminated nodes that are still listed.
@@ -85,4 +87,25 @@ fn case_12_every_idle_node_of_a_long_listing_is_stopped_in_one_tick() {
     tick(&mut world);
     tick_at(&mut world, "10:05");
     assert_eq!(stops(&world).len(), 120);
+}
+
+// 32: a batch that is too big to read.
+
+fn unreadable_batch(world: &mut World) {
+    let wish = WakeWish::new(Target::Pool(voice()), WakeSource::UnreadableBatch);
+    let ctx = context(world);
+    world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish])));
+}
+
+#[test]
+fn case_32_a_batch_that_is_too_big_to_read_is_a_wake_and_told_once_a_day() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    for _ in 0..3 {
+        unreadable_batch(&mut world);
+    }
+    assert_eq!((starts(&world), told(&world)), (vec!["10:00 i-a".to_owned()], vec!["controller_fault"]));
+    assert!(world.published[0].body.contains("TooLarge"), "{:?}", world.published);
+    world.set_now(at("25:00"));
+    unreadable_batch(&mut world);
+    assert_eq!(told(&world), ["controller_fault"; 2]);
 }

@@ -1,6 +1,6 @@
 use crate::support::*;
 use reveille::decide::Reason;
-use reveille::domain::Phase;
+use reveille::domain::{ClaimKind, NodeSeen, NodeState, Phase};
 use reveille::world::World;
 
 // 01: a stop sent while `pending`.
@@ -163,6 +163,50 @@ fn case_03_a_stop_from_before_the_start_is_no_failed_start() {
     log_line(&mut world);
     tick_at(&mut world, "10:05");
     assert_eq!((told(&world), starts(&world)), (vec![], vec!["10:05 i-a".to_owned()]));
+}
+
+/// A START was claimed at ten, and nobody has an answer yet.
+#[test]
+fn case_03_what_counts_as_a_start_that_fell_back() {
+    let started = || node("i-a").running_since("10:00").seen();
+    let before = || node("i-a").seen();
+    let stopped = |mut seen: NodeSeen, code: &str, clock: Option<&str>| {
+        (seen.state, seen.state_reason) = (NodeState::Stopped, Some(state_reason(code)));
+        seen.transition_at = clock.map(at);
+        seen
+    };
+    let stopping = NodeSeen { state: NodeState::Stopping, ..stopped(started(), "Server.InternalError", Some("10:01")) };
+    let rows = [
+        ("it was launched, and stopped", stopped(started(), "Server.InternalError", Some("10:01")), "10:02", true),
+        ("it was launched, and is stopping still", stopping, "10:02", false),
+        ("a person stopped it", stopped(started(), "Client.UserInitiatedShutdown", Some("10:01")), "10:02", false),
+        ("it powered itself off", stopped(started(), "Client.InstanceInitiatedShutdown", Some("10:01")), "10:02", true),
+        ("it stopped before, overdue", stopped(before(), "Server.InternalError", Some("09:59:59")), "10:05", false),
+        ("it stopped in the same second", stopped(before(), "Server.InternalError", Some("10:00")), "10:05", true),
+        ("EC2 tells no time, nothing shows yet", stopped(before(), "Server.InternalError", None), "10:03:59", false),
+        ("EC2 tells no time, overdue", stopped(before(), "Server.InternalError", None), "10:04", true),
+    ];
+    for (name, seen, clock, fell) in rows {
+        let mut world = fleet(clock, []);
+        let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
+        known.claim = Some(claim(ClaimKind::Start, "10:00", before().launched_at));
+        world.add_node(seen);
+        tick(&mut world);
+        assert_eq!(told(&world), if fell { vec!["start_failed"] } else { vec![] }, "{name}");
+    }
+}
+
+#[test]
+fn case_03_a_node_that_was_ready_and_breaks_down_is_no_failed_start() {
+    let mut seen = unused().seen();
+    seen.state_reason = Some(state_reason("Server.InternalError"));
+    (seen.state, seen.transition_at) = (NodeState::Stopped, Some(at("10:01")));
+    let mut world = fleet("10:02", [unused()]);
+    let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
+    known.claim = Some(claim(ClaimKind::Start, "08:59", Some(at("05:00"))));
+    world.add_node(seen);
+    tick(&mut world);
+    assert_eq!(told(&world), [""; 0]);
 }
 
 // 04: bookkeeping before the start is confirmed.

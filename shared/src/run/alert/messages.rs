@@ -284,14 +284,15 @@ impl About<'_> {
 
     /// A source that wakes for nothing.
     pub(in crate::run) fn noise_wakes(&self, lines: u32, prewarms: u32, since: Instant) -> Alert {
-        let done = if lines > MOST_NOISE_WAKES {
+        let by_lines = lines > MOST_NOISE_WAKES;
+        let done = if by_lines {
             "lines of the request log wake nothing more until the end of the day; pre-warms still do"
         } else {
             "nothing: pre-warms go on waking"
         };
         self.alert(Text {
             kind: AlertKind::NoiseWakes,
-            occasion: format!("{}#{}", self.day(), if lines > MOST_NOISE_WAKES { "lines" } else { "prewarms" }),
+            occasion: format!("{}#{}", self.day(), if by_lines { "lines" } else { "prewarms" }),
             subject: "woken for nothing too often",
             what: format!(
                 "{} launches of today served no request: {lines} were caused by log lines, {prewarms} by pre-warms",
