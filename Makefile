@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak soak-local model fuzz mutants lint invoke front package setup build reference
+.PHONY: help demo test soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,3 +65,6 @@ build: setup
 reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's settings and the decision table again
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
 	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings
+
+infra-test: ## the Terraform modules: fmt, validate, tests with a mocked provider, policy lint, mistakes tried on copies
+	@sh tests/infra.sh

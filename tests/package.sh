@@ -1,5 +1,6 @@
 #!/bin/sh
-# Release zips of the functions for provided.al2023, x86-64: target/lambda/NAME/bootstrap.zip.
+# Release zips of the functions for provided.al2023, x86-64: target/lambda/NAME/bootstrap.zip, and what they are:
+# target/lambda/manifest.json, which the Terraform module holds them to.
 set -eu
 cd "$(dirname "$0")/.."
 tool=.tools/lambda
@@ -21,3 +22,4 @@ for name in $functions; do
     echo "$name asks for glibc 2.${newest:?no glibc version in the binary}"
     [ "$newest" -le 34 ] || { echo "package: provided.al2023 has 2.34" >&2; exit 1; }
 done
+python3 tests/manifest.py target/lambda $functions

@@ -27,10 +27,38 @@ pub struct Setting {
     pub name: &'static str,
     /// The default, or none where it has to be set.
     pub default: Option<&'static str>,
-    /// The range, with its unit.
-    pub range: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
     /// What it does.
     pub doc: &'static str,
+}
+
+/// What the value of a setting may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number from, to, both included, and its unit.
+    Number(i64, i64, &'static str),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// An IANA zone.
+    Zone,
+    /// JSON, which the reference page explains.
+    Json,
+    /// Any other text, and what it has to be.
+    Text(&'static str),
+}
+
+impl Kind {
+    /// The range as people read it.
+    pub fn range(&self) -> String {
+        match self {
+            Self::Number(least, most, unit) => format!("{least} to {most} {unit}"),
+            Self::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
+            Self::Zone => "an IANA zone such as `Asia/Seoul`".to_owned(),
+            Self::Json => "JSON, see below".to_owned(),
+            Self::Text(what) => (*what).to_owned(),
+        }
+    }
 }
 
 const ACCESS: &str = "REVEILLE_ACCESS";
@@ -61,122 +89,122 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: POOLS,
         default: None,
-        range: "JSON, see below",
+        kind: Kind::Json,
         doc: "The pools: their signals, and which request logs wake them.",
     },
     Setting {
         name: DEFAULT_POOL,
         default: Some("the only pool"),
-        range: "a pool's name",
+        kind: Kind::Text("a pool's name"),
         doc: "The pool that a wake without a name means. Without it, such a wake is answered 400 where there are several pools.",
     },
     Setting {
         name: ACCESS,
         default: Some("iam"),
-        range: "`iam` or `token`",
+        kind: Kind::Word(&["iam", "token"]),
         doc: "Who may ask the wake function: callers that AWS_IAM has verified, or who has a token; see below.",
     },
     Setting {
         name: TOKEN_SHA256,
         default: Some("none; needed with token"),
-        range: "JSON, see below",
+        kind: Kind::Json,
         doc: "The SHA-256 of each token that is taken, by its name. Refused with `iam`.",
     },
     Setting {
         name: TABLE,
         default: None,
-        range: "a table's name",
+        kind: Kind::Text("a table's name"),
         doc: "The DynamoDB table of the ledger: string keys `pk` and `sk`.",
     },
-    Setting { name: TOPIC, default: None, range: "an SNS topic's ARN", doc: "Where people are told." },
+    Setting { name: TOPIC, default: None, kind: Kind::Text("an SNS topic's ARN"), doc: "Where people are told." },
     Setting {
         name: IDLE,
         default: Some("30"),
-        range: "10 to 1440 minutes",
+        kind: Kind::Number(10, 1440, "minutes"),
         doc: "A node idle for this long is stopped. Has to be at least one tick and 5 minutes.",
     },
     Setting {
         name: PREWARM,
         default: Some("REVEILLE_IDLE_MINUTES"),
-        range: "10 to 1440 minutes",
+        kind: Kind::Number(10, 1440, "minutes"),
         doc: "How long a pre-warm (`POST /wake`) that leads to no request and no lease keeps a node. Has to be at least one tick and 5 minutes.",
     },
     Setting {
         name: TICK,
         default: Some("5"),
-        range: "5 to 60 minutes",
+        kind: Kind::Number(5, 60, "minutes"),
         doc: "How often the idle check is scheduled; it has to match the schedule.",
     },
     Setting {
         name: GRACE,
         default: Some("10"),
-        range: "0 to 120 minutes",
+        kind: Kind::Number(0, 120, "minutes"),
         doc: "No node is judged idle for this long after its launch.",
     },
     Setting {
         name: WISH,
         default: Some("60"),
-        range: "5 to 1440 minutes",
+        kind: Kind::Number(5, 1440, "minutes"),
         doc: "How long a wake that could not be met is tried again without a further request.",
     },
     Setting {
         name: BOOT,
         default: Some("60"),
-        range: "5 to 1800 seconds",
+        kind: Kind::Number(5, 1800, "seconds"),
         doc: "The time from start to ready that callers are told until it is learnt from the pool's last boots.",
     },
     Setting {
         name: READY,
         default: Some("10"),
-        range: "3 to 60 minutes",
+        kind: Kind::Number(3, 60, "minutes"),
         doc: "A node that runs and is not ready so long after its launch is told, stopped and started once more, whoever keeps asking for it; after a second time it is left stopped for a day. Has to be longer than `REVEILLE_BOOT_SECONDS`.",
     },
     Setting {
         name: WAKES_EACH,
         default: Some("600"),
-        range: "1 to 100000 a minute",
+        kind: Kind::Number(1, 100_000, "a minute"),
         doc: "Wakes that one caller (token or role, and address) may send in a minute, and `PUT /leases` that found no room; more are answered 429.",
     },
     Setting {
         name: WAKES_ALL,
         default: Some("1200"),
-        range: "1 to 100000 a minute",
+        kind: Kind::Number(1, 100_000, "a minute"),
         doc: "The same for all callers of a pool together.",
     },
     Setting {
         name: FORCE,
         default: Some("10"),
-        range: "5 to 120 minutes",
+        kind: Kind::Number(5, 120, "minutes"),
         doc: "A node that is `stopping` for longer is stopped by force.",
     },
     Setting {
         name: UPTIME,
         default: Some("20"),
-        range: "1 to 23 hours",
+        kind: Kind::Number(1, 23, "hours"),
         doc: "A node that ran for longer in a day of the zone is told, once a node and day.",
     },
     Setting {
         name: ZONE,
         default: Some("UTC"),
-        range: "an IANA zone such as `Asia/Seoul`",
+        kind: Kind::Zone,
         doc: "The zone of the uptime day, and of the times in messages. Months of money are in UTC, as AWS bills.",
     },
     Setting {
         name: BUDGET,
         default: Some("none; the budget guard needs it"),
-        range: "JSON, see below",
+        kind: Kind::Json,
         doc: "The amount for a month, its thresholds, and what happens at 100 %.",
     },
     Setting {
         name: PRICES,
         default: Some("the price table"),
-        range: "JSON, see below",
+        kind: Kind::Json,
         doc: "Your own prices; they come before the table of the region that `AWS_REGION` names.",
     },
     Setting {
         name: CLOCK,
         default: Some("the real clock"),
-        range: "an http URL on loopback",
+        kind: Kind::Text("an http URL on loopback"),
         doc: "Virtual time for tests, as `{\"now_ms\": …}`. Refused where AWS_EXECUTION_ENV is set.",
     },
 ];
@@ -242,19 +270,19 @@ impl Config {
     pub fn from_vars(vars: &BTreeMap<String, String>) -> Result<Self, ConfigFaults> {
         let mut read = Read { vars, faults: Vec::new() };
         read.refuse_unknown_names();
-        let idle = read.number(IDLE, 30, 10, 1440);
+        let idle = read.number(IDLE, 30);
         let policy = Policy {
             idle: TimeDelta::minutes(idle),
-            prewarm: TimeDelta::minutes(read.number(PREWARM, idle, 10, 1440)),
-            ready_within: TimeDelta::minutes(read.number(READY, 10, 3, 60)),
+            prewarm: TimeDelta::minutes(read.number(PREWARM, idle)),
+            ready_within: TimeDelta::minutes(read.number(READY, 10)),
             wakes_each: read.count(WAKES_EACH, 600),
             wakes_all: read.count(WAKES_ALL, 1200),
-            tick: TimeDelta::minutes(read.number(TICK, 5, 5, 60)),
-            grace: TimeDelta::minutes(read.number(GRACE, 10, 0, 120)),
-            wish: TimeDelta::minutes(read.number(WISH, 60, 5, 1440)),
-            boot: TimeDelta::seconds(read.number(BOOT, 60, 5, 1800)),
-            force_after: TimeDelta::minutes(read.number(FORCE, 10, 5, 120)),
-            uptime: TimeDelta::hours(read.number(UPTIME, 20, 1, 23)),
+            tick: TimeDelta::minutes(read.number(TICK, 5)),
+            grace: TimeDelta::minutes(read.number(GRACE, 10)),
+            wish: TimeDelta::minutes(read.number(WISH, 60)),
+            boot: TimeDelta::seconds(read.number(BOOT, 60)),
+            force_after: TimeDelta::minutes(read.number(FORCE, 10)),
+            uptime: TimeDelta::hours(read.number(UPTIME, 20)),
             zone: read.zone(),
         };
         if policy.idle < policy.tick + TimeDelta::minutes(5) {
@@ -350,8 +378,10 @@ impl Read<'_> {
         }
     }
 
-    fn number(&mut self, name: &str, default: i64, least: i64, most: i64) -> i64 {
+    /// A number within the range of its setting.
+    fn number(&mut self, name: &str, default: i64) -> i64 {
         let Some(text) = self.get(name).map(str::to_owned) else { return default };
+        let (least, most) = range(name).expect("the setting is a number");
         match text.parse::<i64>() {
             Ok(value) if (least..=most).contains(&value) => value,
             Ok(_) | Err(_) => {
@@ -362,7 +392,7 @@ impl Read<'_> {
     }
 
     fn count(&mut self, name: &str, default: i64) -> u32 {
-        u32::try_from(self.number(name, default, 1, 100_000)).unwrap_or(u32::MAX)
+        u32::try_from(self.number(name, default)).unwrap_or(u32::MAX)
     }
 
     fn topic(&mut self) -> String {
@@ -408,13 +438,20 @@ impl Read<'_> {
     }
 }
 
+fn range(name: &str) -> Option<(i64, i64)> {
+    SETTINGS.iter().filter(|setting| setting.name == name).find_map(|setting| match setting.kind {
+        Kind::Number(least, most, _) => Some((least, most)),
+        Kind::Word(_) | Kind::Zone | Kind::Json | Kind::Text(_) => None,
+    })
+}
+
 /// The configuration reference, as it stands in `docs/configuration.md`.
 pub fn reference() -> String {
     let mut page = String::from(include_str!("config/head.md"));
     for setting in SETTINGS {
         let default = setting.default.map_or("has to be set".to_owned(), |value| format!("`{value}`"));
         // Writing to a String cannot fail.
-        let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.range, default, setting.doc);
+        let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.kind.range(), default, setting.doc);
     }
     page + include_str!("config/tail.md")
 }

@@ -425,3 +425,16 @@ fn a_prewarm_lasts_as_long_as_the_idle_time_unless_it_is_said() {
     assert_eq!(prewarm(&[(IDLE, "60"), (PREWARM, "15")]), 15);
     assert_eq!(faults(&[(TICK, "15"), (PREWARM, "15")]).len(), 1, "no room for two readings");
 }
+
+#[test]
+fn a_default_that_is_a_number_is_within_its_range_and_the_one_that_is_taken() {
+    for setting in SETTINGS {
+        let (Some((least, most)), Some(Ok(default))) = (range(setting.name), setting.default.map(str::parse::<i64>))
+        else {
+            continue;
+        };
+        assert!((least..=most).contains(&default), "{}", setting.name);
+        let said = config(&[(setting.name, &default.to_string())]);
+        assert_eq!(said.policy, Policy::default(), "{}: {default} is not what is taken without it", setting.name);
+    }
+}

@@ -1,0 +1,56 @@
+# A GPU node for voice calls in its own VPC and its own state, and the controller that wakes and stops it.
+
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.80, < 7.0"
+    }
+  }
+}
+
+provider "aws" {
+  region = var.region
+}
+
+locals {
+  pool = "voice"
+}
+
+module "controller" {
+  source  = "../../modules/controller"
+  package = var.package
+  zone    = "Asia/Seoul"
+  mail    = var.mail
+  lean    = var.lean
+
+  pools = {
+    (local.pool) = {
+      beat           = true
+      calls          = "leased"
+      calls_per_node = var.engine_slots
+      instance_types = [var.instance_type]
+      log_groups     = var.front_log_group == null ? [] : [var.front_log_group]
+      wake           = var.front_log_group == null ? null : { paths = var.call_paths }
+    }
+  }
+  budget = { amount = var.budget_usd, currency = "USD", enforce = "gate", mail = sort(var.mail) }
+
+  url_callers         = var.url_callers
+  watched_nodes       = module.node.instance_ids
+  volume_kms_key_arns = module.node.volume_kms_key_arns
+}
+
+module "node" {
+  source        = "../../modules/node"
+  name          = "voice"
+  pool          = local.pool
+  table_name    = module.controller.table_name
+  ami_parameter = var.ami_parameter
+  nodes         = { for n, zone in var.zones : tostring(n + 1) => { zone = zone, instance_type = var.instance_type } }
+  engine        = { command = var.engine_command, slots = var.engine_slots }
+  use_paths     = var.call_paths
+  peers         = var.peers
+  beat          = var.beat
+}
