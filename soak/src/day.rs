@@ -354,7 +354,9 @@ impl Draw {
         for (kind, call) in pairs {
             let code =
                 (*kind == Kind::Refused).then(|| self.one_of(faults::codes(call), "RequestLimitExceeded").to_owned());
-            let at = self.between(0, hours * 3600 * 2 / 3);
+            let drawn = self.between(0, hours * 3600 * 2 / 3);
+            // The note is written with the budget, which the first look of the day makes.
+            let at = if *call == "note_budget" { 0 } else { drawn };
             self.occasion(setup, call, at);
             self.add(at, What::Fault(Fault { kind: *kind, call: (*call).to_owned(), code }));
         }
