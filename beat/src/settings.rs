@@ -2,7 +2,7 @@
 
 use hyper::Uri;
 use reveille::access_log::{Filter, FilterSpec};
-use reveille::config::{ConfigFaults, Setting};
+use reveille::config::{ConfigFaults, Kind, Setting};
 use reveille::domain::NodeId;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,72 +26,82 @@ const CLOCK: &str = "REVEILLE_CLOCK_URL";
 
 /// Every setting, in the order of the page.
 pub(crate) const SETTINGS: &[Setting] = &[
-    Setting { name: TABLE, default: None, range: "a table's name", doc: "The DynamoDB table of the ledger." },
+    Setting {
+        name: TABLE,
+        default: None,
+        kind: Kind::Text("a table's name"),
+        doc: "The DynamoDB table of the ledger.",
+    },
     Setting {
         name: READY,
         default: None,
-        range: "an http URL on loopback or a private address",
+        kind: Kind::Text("an http URL on loopback or a private address"),
         doc: "Where the model answers 2xx once it can serve. Asked at each look; 3 s.",
     },
     Setting {
         name: OPEN_URL,
         default: Some("none"),
-        range: "an http URL on loopback or a private address",
+        kind: Kind::Text("an http URL on loopback or a private address"),
         doc: "nginx's `stub_status`: open are the connections it reads from or writes to, without ours. This or the command has to be set.",
     },
     Setting {
         name: OPEN_COMMAND,
         default: Some("none"),
-        range: "a line for `sh -c`",
+        kind: Kind::Text("a line for `sh -c`"),
         doc: "Prints how many calls are open, as a whole number; 5 s.",
     },
     Setting {
         name: LOG,
         default: Some("none"),
-        range: "a file",
+        kind: Kind::Text("a file"),
         doc: "The access log whose lines are use. Read through rotation by rename; after copytruncate one beat is incomplete.",
     },
     Setting {
         name: LINES,
         default: Some("none"),
-        range: "JSON, as a pool's `wake`",
+        kind: Kind::Text("JSON, as a pool's `wake`"),
         doc: "Which of its lines are use, such as `{\"paths\": [\"/v1/\"]}`. Health checks, monitors and our own look never are.",
     },
     Setting {
         name: GPU,
         default: Some("10"),
-        range: "1 to 100 percent, or `off`",
+        kind: Kind::Text("1 to 100 percent, or `off`"),
         doc: "From here on the busiest GPU counts as use.",
     },
     Setting {
         name: NVIDIA_SMI,
         default: Some("nvidia-smi"),
-        range: "a program",
+        kind: Kind::Text("a program"),
         doc: "What tells the GPU's use. Where it is absent there is no GPU; where it fails, the beat has no figure and a warning is logged.",
     },
     Setting {
         name: NODE,
         default: Some("the instance id, by IMDSv2"),
-        range: "a node id",
+        kind: Kind::Text("a node id"),
         doc: "The node that the beat is of.",
     },
     Setting {
         name: ROW,
         default: Some("2"),
-        range: "1 to 10 answers",
+        kind: Kind::Number(1, 10, "answers"),
         doc: "Until so many answers in a row were ready, a run looks again and again, for up to 50 s. Not below the pool's `ready_beats`, or readiness is seen minutes late.",
     },
-    Setting { name: FAST, default: Some("5"), range: "1 to 30 seconds", doc: "How long it waits between those looks." },
+    Setting {
+        name: FAST,
+        default: Some("5"),
+        kind: Kind::Number(1, 30, "seconds"),
+        doc: "How long it waits between those looks.",
+    },
     Setting {
         name: STATE,
         default: Some("/run/reveille-beat/state.json"),
-        range: "a file that a reboot removes",
+        kind: Kind::Text("a file that a reboot removes"),
         doc: "What is remembered from beat to beat.",
     },
     Setting {
         name: CLOCK,
         default: Some("the real clock"),
-        range: "an http URL on loopback",
+        kind: Kind::Text("an http URL on loopback"),
         doc: "Virtual time for tests, as `{\"now_ms\": …}`. Refused on AWS, and where AWS_ENDPOINT_URL is not a local one.",
     },
 ];
@@ -307,10 +317,10 @@ fn is_near(host: &str) -> bool {
 /// The settings as `--help` shows them.
 pub(crate) fn help() -> String {
     let mut text = String::from("Settings, by environment:\n");
-    for Setting { name, default, range, doc } in SETTINGS {
+    for Setting { name, default, kind, doc } in SETTINGS {
         let default = default.map_or("has to be set".to_owned(), |value| format!("default: {value}"));
         // Writing to a String cannot fail.
-        let _ = write!(text, "  {name}  {range}; {default}\n      {doc}\n");
+        let _ = write!(text, "  {name}  {}; {default}\n      {doc}\n", kind.range());
     }
     text
 }
@@ -319,9 +329,9 @@ pub(crate) fn help() -> String {
 #[cfg(test)]
 pub(crate) fn table() -> String {
     let mut page = String::from("\n| variable | range | default | what it does |\n|---|---|---|---|\n");
-    for Setting { name, default, range, doc } in SETTINGS {
+    for Setting { name, default, kind, doc } in SETTINGS {
         let default = default.map_or("has to be set".to_owned(), |value| format!("`{value}`"));
-        let _ = writeln!(page, "| `{name}` | {range} | {default} | {doc} |");
+        let _ = writeln!(page, "| `{name}` | {} | {default} | {doc} |", kind.range());
     }
     page + "\n"
 }
