@@ -457,10 +457,13 @@ fn cleared_by_an_update() -> World {
 #[test]
 fn what_aws_has_shown_speaks_until_aws_has_a_figure_of_its_own_again() {
     let mut world = cleared_by_an_update();
-    guard_on(&mut world, &enforcing(Enforce::Gate, "225"), "2026-11-15 05:00");
-    assert_eq!(record(&mut world).gate.and_then(|gate| gate.amount), Some(usd("225")), "230 are more than that too");
-    aws_shows(&mut world, &budget("225"), "100");
-    guard_on(&mut world, &enforcing(Enforce::Gate, "225"), "2026-11-15 14:00");
+    for (amount, clock) in [("225", "05:00"), ("227", "06:00")] {
+        guard_on(&mut world, &enforcing(Enforce::Gate, amount), &format!("2026-11-15 {clock}"));
+        let closed_at = record(&mut world).gate.and_then(|gate| gate.amount);
+        assert_eq!(closed_at, Some(usd(amount)), "230 are more than that too");
+    }
+    aws_shows(&mut world, &budget("227"), "100");
+    guard_on(&mut world, &enforcing(Enforce::Gate, "227"), "2026-11-15 14:00");
     guard_on(&mut world, &enforcing(Enforce::Gate, "150"), "2026-11-15 15:00");
     assert!(!is_closed(&mut world), "100 is what AWS says now");
 }
