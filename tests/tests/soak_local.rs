@@ -24,7 +24,7 @@ fn day() -> Day {
         types: Vec::new(),
     };
     let setup = Setup {
-        start: "2026-11-30T06:00:00Z".parse().unwrap(),
+        start: "2026-11-30T06:00:00Z".parse().expect("an instant"),
         hours: 2,
         zone: "UTC".to_owned(),
         pools: vec![voice],
@@ -38,7 +38,7 @@ fn day() -> Day {
 }
 
 fn played(deaf: fn(&Ask) -> bool) -> (Day, Report) {
-    let (day, stage) = Local::open(&day()).unwrap();
+    let (day, stage) = Local::open(&day()).expect("the stage opens");
     let mut stage = stage.deaf_to(deaf);
     let report = play(&day, &mut stage);
     (day, report)

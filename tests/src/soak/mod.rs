@@ -351,10 +351,11 @@ impl Stage for Local {
     fn history(&self) -> History {
         let pools = self.stage.config().pools.keys().cloned().collect();
         let call = Call::ReadHistory { pools, from: self.now - TimeDelta::days(30) };
-        match self.runtime.handle().block_on(self.answer(&call)) {
-            Answer::History(Ok(history)) => history,
-            other => panic!("the local AWS does not read the history: {other:?}"),
-        }
+        let answer = self.runtime.handle().block_on(self.answer(&call));
+        let Answer::History(Ok(history)) = answer else {
+            panic!("the local AWS does not read the history: {answer:?}")
+        };
+        history
     }
 }
 
