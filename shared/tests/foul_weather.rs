@@ -8,7 +8,7 @@ use reveille::access_log::Filter;
 use reveille::decide::Reason;
 use reveille::decide::budget::Enforce;
 use reveille::domain::{
-    Gate, GateKeeper, InstanceType, Launch, NodeSeen, NodeState, Noise, PoolName, PoolRecord, RunId, Usd, Wake,
+    Gate, GateKeeper, InstanceType, Launch, NodeSeen, NodeState, Noise, PoolName, PoolRecord, RunId, UNSEEN, Usd, Wake,
     WakeSource,
 };
 use reveille::policy::MOST_TRIES;
@@ -587,6 +587,22 @@ fn a_vanished_node_whose_message_failed_is_told_though_the_failed_run_is_repeate
         uptime_on(&mut world, &format!("2026-11-10 {clock}"));
     }
     assert_eq!(sent_at(&world, "a running node is no longer listed").len(), 1);
+}
+
+#[test]
+fn the_launch_of_a_vanished_node_ends_once_where_it_was_last_seen_and_its_neighbour_s_goes_on() {
+    let launched = on("2026-11-10 00:00");
+    let nodes = ["i-a", "i-b"].map(|word| up_since(word, "g6.xlarge", launched));
+    let mut world = world_at(on("2026-11-10 01:00"), nodes);
+    uptime(&mut world);
+    world.forget(&id("i-a"));
+    uptime_on(&mut world, "2026-11-10 03:15");
+    uptime_on(&mut world, "2026-11-10 03:30");
+    let ended: Vec<_> =
+        world.history()[&voice()].iter().map(|(id, launch)| (id.to_string(), launch.ended_at)).collect();
+    assert_eq!(ended, [("i-a".to_owned(), Some(on("2026-11-10 01:00") + UNSEEN))]);
+    let open = ["i-a", "i-b"].map(|word| world.record(&voice()).node(&id(word)).launch.expect("a launch").ended_at);
+    assert_eq!(open.map(|end| end.is_none()), [false, true]);
 }
 
 /// Told of blindness at 10:10, and signals are back from 10:20 on.

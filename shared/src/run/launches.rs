@@ -45,9 +45,9 @@ impl Launches {
         let is_new = known.as_ref().is_none_or(|known| known.launched_at != newest.launched_at);
         let left_open = known.filter(|known| is_new && known.ended_at.is_none());
         self.ended.extend(left_open.map(|known| (id.clone(), ended_unseen(&known, newest.launched_at))));
-        if let Some(ended) = newest.ended_at {
+        if newest.ended_at.is_some() {
             outcome.effects.push(effect(look, EffectKind::Ended, format!("ran since {}", clock(newest.launched_at))));
-            self.ended.push((id.clone(), Launch { ended_at: Some(ended), ..newest.clone() }));
+            self.ended.push((id.clone(), newest.clone()));
         } else if is_new {
             let kind = newest.instance_type.as_ref().map_or("of unknown type", |kind| kind.as_str());
             outcome.effects.push(effect(look, EffectKind::Launched, kind.to_owned()));
