@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 use crate::scenarios::*;
 
 /// States that are seen at most of one scenario, the same ones counted again.
-const MOST: usize = 1_500_000;
+const MOST: usize = 250_000;
 
 fn worlds() -> Vec<Scenario> {
     let in_any_order = |scenario: Scenario| scenario.with(|scenario| scenario.any_order = true);
