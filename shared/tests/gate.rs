@@ -96,6 +96,29 @@ fn a_gate_that_could_not_be_written_fails_the_run_and_is_closed_an_hour_later() 
 }
 
 #[test]
+fn a_gate_whose_guard_died_before_its_message_is_told_by_the_next_tick_and_once() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    aws_shows(&mut world, &enforcing(Enforce::Gate, "100"), "100");
+    let run = BudgetRun::new(context(&world), enforcing(Enforce::Gate, "100"));
+    Stepper::new(run).run_until(&mut world, "claim_alert");
+    assert!(gate_of(&mut world).is_some(), "it had closed the gate");
+    ticks(&mut world, "10:05", "10:15");
+    world.set_now(at("11:00"));
+    guard(&mut world, &enforcing(Enforce::Gate, "100"));
+    let subjects = world.published.iter().filter(|alert| alert.subject.contains("gate closed"));
+    assert_eq!(subjects.count(), 1);
+    assert_eq!(world.published[0].attributes["at"], "2026-11-30T10:05:00Z");
+}
+
+#[test]
+fn a_gate_that_a_person_closed_is_told_to_nobody() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    world.record(&voice()).gate = Some(person_gate(None));
+    ticks(&mut world, "10:00", "10:10");
+    assert_eq!(told(&world), [""; 0]);
+}
+
+#[test]
 fn a_setting_that_turns_from_gate_to_stop_drains_too() {
     let mut world = fleet("10:00", [node("i-a")]);
     spent(&mut world, Enforce::Gate);

@@ -4,7 +4,7 @@ mod support;
 
 use reveille::decide::Reason;
 use reveille::decide::budget::{BudgetPolicy, Enforce};
-use reveille::domain::{PoolName, Usd};
+use reveille::domain::{AlertKey, PoolName, Usd};
 use reveille::run::{BudgetRun, Outcome, UptimeRun};
 use reveille::world::World;
 use std::collections::BTreeSet;
@@ -83,4 +83,15 @@ fn a_second_look_that_fails_takes_nothing_from_what_the_first_decided() {
     assert!(lines.starts_with(&[(of("i-a"), Reason::Idle), (of("i-b"), Reason::Idle)]), "{lines:?}");
     assert_eq!(lines.iter().filter(|(node, _)| node.is_some()).count(), 2, "one line a node: {lines:?}");
     assert!(outcome.blind.is_some());
+}
+
+#[test]
+fn a_kept_message_that_nobody_can_read_is_told_by_its_name_and_kept_no_longer() {
+    let mut world = fleet("10:00", [node("i-a")]);
+    let key = AlertKey("alert#i-a#uptime#2026-11-30".to_owned());
+    world.record(&voice()).untold.insert(key, "{".to_owned());
+    ticks(&mut world, "10:00", "10:10");
+    assert_eq!(told(&world), ["controller_fault"]);
+    assert!(world.published[0].body.contains("alert#i-a#uptime#2026-11-30"), "{}", world.published[0].body);
+    assert!(world.record(&voice()).untold.is_empty());
 }

@@ -183,4 +183,12 @@ mod tests {
         let read = record(Item::from([("wake".to_owned(), wake)]));
         assert_eq!((read.wake, read.unread), (None, vec!["wake".to_owned()]));
     }
+
+    /// A run knows its claim by its instant: a clock counts nanoseconds, and none may be lost on the way.
+    #[test]
+    fn an_instant_comes_back_to_the_nanosecond() {
+        let at: Instant = "2026-11-30T10:00:00.123456789Z".parse().unwrap();
+        let read = record(Item::from([("wake".to_owned(), attribute(&Wake::new(at, WakeSource::Call)).unwrap())]));
+        assert_eq!(read.wake.map(|wake| wake.at), Some(at));
+    }
 }

@@ -198,11 +198,24 @@ impl Acts {
         }
     }
 
+    /// In place of a kept message that nobody can read: it would be kept for ever, and whom it was for would not know.
+    fn unread_message(&self, pool: &PoolName, key: &AlertKey) -> Alert {
+        let error = CallError {
+            act: format!("read the kept message {}", key.0),
+            code: "Unreadable".to_owned(),
+            message: "another version or a person has written it".to_owned(),
+            class: ErrorClass::Permanent,
+            effect: TookEffect::No,
+        };
+        let about = About::new(&self.ctx, Whom::pool(pool));
+        Alert { key: key.clone(), ..about.cannot_do(&error, "it is removed; its name tells what it was about") }
+    }
+
     /// Sends what earlier runs of any function could not send, too.
     pub(super) fn with_untold(mut self) -> Self {
         for (pool, record) in &self.records {
             for (key, text) in &record.untold {
-                let Ok(alert) = serde_json::from_str::<Alert>(text) else { continue };
+                let alert = serde_json::from_str::<Alert>(text).unwrap_or_else(|_| self.unread_message(pool, key));
                 self.kept.insert(key.clone(), pool.clone());
                 if self.alerts.iter().all(|other| other.key != *key) {
                     self.alerts.push(alert);

@@ -17,8 +17,8 @@ use crate::decide::uptime::LocalDay;
 use crate::decide::wake::WakeAction;
 use crate::decide::{Look, Readiness, Reason, blind, idle, wake};
 use crate::domain::{
-    AlertKey, Blind, Fault, FaultKind, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord, NodeSeen,
-    NodeState, Phase, PoolName, PoolRecord,
+    AlertKey, Blind, Fault, FaultKind, GateKeeper, InstanceType, Instant, MOST_NOISE_WAKES, Mark, NodeId, NodeRecord,
+    NodeSeen, NodeState, Phase, PoolName, PoolRecord,
 };
 use crate::error::{CallError, ErrorClass, TookEffect};
 use crate::observation::{Unread, is_overdue};
@@ -410,6 +410,17 @@ impl IdleRun {
         }
     }
 
+    /// A gate that the budget closed is told by the first run that finds it closed: the guard may have died before its
+    /// message, and looks again an hour later.
+    fn tell_of_gate(&mut self, record: &PoolRecord) {
+        let gate = record.closed_gate(self.ctx.now).filter(|gate| gate.by == GateKeeper::Budget);
+        let alert = gate.map(|gate| About::new(&self.ctx, Whom::default()).gate(Some(gate)));
+        let is_new = |alert: &Alert| self.alerts.iter().all(|other| other.key != alert.key);
+        if let Some(alert) = alert.filter(is_new) {
+            self.alerts.push(alert);
+        }
+    }
+
     /// Starts what a wake still wants: for the pool, and for each node that was named.
     fn decide_wakes(&mut self, pool: &PoolName, looks: &[Look]) {
         let record = self.record(pool);
@@ -419,6 +430,9 @@ impl IdleRun {
                 wake::decide(looks, &record, target.as_ref(), &self.ctx.policy, &self.rules(pool), self.ctx.now);
             if decision.reason == Reason::CoolingDown {
                 looks.iter().for_each(|look| self.tell_of_refusal(look, FaultKind::Start));
+            }
+            if decision.reason == Reason::GateClosed {
+                self.tell_of_gate(&record);
             }
             if decision.reason == Reason::NoNode && target.is_none() {
                 self.alerts.push(About::new(&self.ctx, Whom::pool(pool)).no_node());
