@@ -478,11 +478,8 @@ impl<'a, S: Stage> Play<'a, S> {
         let fate = self.spans.events.filter(|(_, until)| now < *until).map(|(fate, _)| fate);
         let ask = || Due::Ask(Ask::StateChange, 0);
         match fate {
-            Some(Fate::Lost) => self.watch.event_lost(now),
-            Some(Fate::Late) => {
-                self.watch.event_lost(now);
-                self.due(now + TimeDelta::minutes(3), ask());
-            }
+            Some(Fate::Lost) => {}
+            Some(Fate::Late) => self.due(now + TimeDelta::minutes(3), ask()),
             Some(Fate::Twice) => {
                 self.due(soon, ask());
                 self.due(soon + TimeDelta::seconds(1), ask());

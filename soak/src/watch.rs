@@ -145,7 +145,6 @@ pub struct Watch {
     trouble: Vec<Instant>,
     /// How many calls there were of each pool.
     calls: Vec<(Instant, PoolName, usize)>,
-    clock_off: TimeDelta,
     /// When a message last did not get out.
     mute_at: Option<Instant>,
 }
@@ -169,7 +168,6 @@ impl Watch {
             runs: BTreeMap::new(),
             trouble: Vec::new(),
             calls: Vec::new(),
-            clock_off: TimeDelta::zero(),
             mute_at: None,
         }
     }
@@ -259,9 +257,6 @@ impl Watch {
         self.trouble.push(now);
     }
 
-    /// An event of EC2's did not come: the tick repairs that.
-    pub fn event_lost(&mut self, _now: Instant) {}
-
     /// Something changes.
     pub fn changed(&mut self, stage: &mut impl Stage, change: &Change) {
         let now = stage.now();
@@ -278,8 +273,8 @@ impl Watch {
                 self.books.entry(node.clone()).or_default().beat = Some((beat.clone(), now));
             }
             Change::Log(group, at, _) => self.line(group, *at, now),
-            Change::ClockOff(seconds) => self.clock_off = TimeDelta::seconds(*seconds),
-            Change::Outage(..)
+            Change::ClockOff(_)
+            | Change::Outage(..)
             | Change::Hold(..)
             | Change::Gate(..)
             | Change::NoCapacity(..)

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
+use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, DayLog, Money, trace};
 use reveille_tests::report::{self, Check, Event, Message, SpendLine};
 use reveille_tests::stage::{StageResult, root};
@@ -45,7 +46,8 @@ async fn play(args: &Args) -> StageResult<bool> {
     let (from, to) = (midnight, midnight + TimeDelta::days(1));
     println!("Reveille: one day of a small team, on virtual time, with the four built functions on a local AWS.\n");
     let (stage, nodes) = demo::open(midnight).await?;
-    let arrivals = trace::arrivals(&root(), args.day, args.calls, midnight, args.seed)?;
+    let trace = Trace::open(&root())?;
+    let arrivals = trace.arrivals(args.day, args.calls, midnight, args.seed).ok_or("the trace is shorter")?;
     let noise = trace::noise(&root())?;
     println!("{} calls from the trace, {} lines of other people's requests.\n", arrivals.len(), noise.len());
     let mut log = demo::run(&stage, &nodes, arrivals, &noise, to, &mut show).await?;

@@ -1,12 +1,13 @@
 //! Drives the day: an agenda on virtual time.
 
 use super::scenes::{BATCH_BALANCER, LAB_BALANCER, Nodes, Scene, job_ends, lab_is_silent, script};
-use super::trace::{self, Arrival};
+use super::trace;
 use super::{CallSeen, DayLog};
 use crate::report::{Event, GateClosed, Message};
 use crate::runtime_api::Invocation;
 use crate::stage::{LOAD_BALANCER, LOG_GROUP, Stage, StageResult};
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
+use reveille_soak::trace::Arrival;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,60 +1,9 @@
-//! The day's input: arrivals of a public trace thinned to a small staging node, and real log lines as noise.
+//! The day's log lines: real ones as noise, and the lines of calls and probes. Its calls come from the soak's trace.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use flate2::read::GzDecoder;
-use rand::rngs::StdRng;
-use rand::{RngExt as _, SeedableRng as _};
-use std::io::{self, Read as _};
+use chrono::{DateTime, Utc};
+use reveille_soak::trace::unzip;
+use std::io;
 use std::path::Path;
-
-const BINS_A_DAY: usize = 24 * 12;
-
-/// One call of the day.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival {
-    /// When the caller wants to talk.
-    pub at: DateTime<Utc>,
-    /// How long the call lasts.
-    pub lasts: TimeDelta,
-    /// How long before the call the app was opened; absent where the app did not announce it.
-    pub announced: Option<TimeDelta>,
-}
-
-/// The calls of day `day` of the load-balancer trace, each request kept with the same chance so that about `wanted` are
-/// left: the shape of the bursts stays.
-///
-/// # Errors
-/// The file is missing or is no such trace.
-pub fn arrivals(root: &Path, day: usize, wanted: f64, midnight: DateTime<Utc>, seed: u64) -> io::Result<Vec<Arrival>> {
-    let counts = counts(&root.join("tests/data/nab_elb_5min_counts.csv.gz"))?;
-    let bins =
-        counts.get(day * BINS_A_DAY..(day + 1) * BINS_A_DAY).ok_or_else(|| io::Error::other("the trace is shorter"))?;
-    let chance = wanted / bins.iter().map(|count| f64::from(*count)).sum::<f64>();
-    let mut random = StdRng::seed_from_u64(seed);
-    let mut calls = Vec::new();
-    for (bin, count) in (0_i64..).zip(bins) {
-        let kept = (0..*count).filter(|_| random.random_bool(chance)).count();
-        for _ in 0..kept {
-            let at = midnight + TimeDelta::seconds(bin * 300 + random.random_range(0..300));
-            calls.push(Arrival {
-                at,
-                lasts: TimeDelta::seconds(random.random_range(120..480)),
-                announced: random.random_bool(0.7).then(|| TimeDelta::seconds(random.random_range(30..150))),
-            });
-        }
-    }
-    calls.sort_by_key(|call| call.at);
-    Ok(calls)
-}
-
-fn counts(path: &Path) -> io::Result<Vec<u32>> {
-    let text = unzip(path)?;
-    let count = |line: &str| line.split_once(',').and_then(|(_, count)| count.trim().parse().ok());
-    text.lines()
-        .skip(1)
-        .map(|line| count(line).ok_or_else(|| io::Error::other(format!("no count in {line:?}"))))
-        .collect()
-}
 
 /// Real lines of a web server's log, none of them a call: what strangers, crawlers and feed readers ask for.
 ///
@@ -62,14 +11,6 @@ fn counts(path: &Path) -> io::Result<Vec<u32>> {
 /// The file is missing.
 pub fn noise(root: &Path) -> io::Result<Vec<String>> {
     Ok(unzip(&root.join("tests/data/apache_combined_sample.log.gz"))?.lines().map(str::to_owned).collect())
-}
-
-fn unzip(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path)
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot open {}: {error}", path.display())))?;
-    GzDecoder::new(file).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// The access-log line of a call in combined format.
