@@ -1,6 +1,7 @@
 //! The demo's day, held to its own checks: what `make demo` shows stays true.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, trace};
 use reveille_tests::stage::root;
 
@@ -10,7 +11,7 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
     let to = midnight + TimeDelta::days(1);
     let (stage, nodes) = demo::open(midnight).await.unwrap();
     // Another day of the trace than the demo's, so that the checks do not hold by one lucky seed.
-    let arrivals = trace::arrivals(&root(), 6, 20.0, midnight, 3).unwrap();
+    let arrivals = Trace::open(&root()).unwrap().arrivals(6, 20.0, midnight, 3).unwrap();
     let noise = trace::noise(&root()).unwrap();
     let log = demo::run(&stage, &nodes, arrivals, &noise, to, &mut |_| {}).await.unwrap();
     for check in log.checks(midnight, to) {
