@@ -8,7 +8,8 @@ pub(super) struct Kind {
     /// The word in the day's events.
     pub(super) name: &'static str,
     /// An SVG path about (0, 0), 12 units across. Drawn rather than written, as not every font has these signs. Empty
-    /// where another lane already shows it: demand as calls and pre-warms, noise as bars, launches and arrivals as bands.
+    /// where another lane already shows it: demand and leases as calls and pre-warms, noise as bars, launches and arrivals as
+    /// bands.
     pub(super) path: &'static str,
     /// Half the width it needs in a row of marks.
     pub(super) half: f64,
@@ -29,7 +30,7 @@ const EYE: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM0-1.5A1.5 1.5 0
 const EYE_STRUCK: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM-5 5.5 5-5.5";
 
 /// Every event of the day's vocabulary.
-pub(super) const KINDS: [Kind; 21] = [
+pub(super) const KINDS: [Kind; 24] = [
     Kind { name: "demand", path: "", half: HALF, class: "", meaning: "somebody wants a node" },
     Kind { name: "noise", path: "", half: HALF, class: "", meaning: "lines that wake nothing" },
     Kind { name: "start", path: "M0-6 6 5H-6Z", half: HALF, class: "m-start", meaning: "start asked for" },
@@ -37,6 +38,9 @@ pub(super) const KINDS: [Kind; 21] = [
     Kind { name: "launched", path: "", half: HALF, class: "", meaning: "a launch was seen" },
     Kind { name: "running", path: "", half: HALF, class: "", meaning: "EC2 runs it" },
     Kind { name: "ready", path: "", half: HALF, class: "", meaning: "it serves" },
+    Kind { name: "unready", path: "M-5-3 0 4 5-3", half: HALF, class: "m-failed", meaning: "not ready any more" },
+    Kind { name: "leased", path: "", half: HALF, class: "", meaning: "a call began" },
+    Kind { name: "lease_ended", path: "", half: HALF, class: "", meaning: "a call is over" },
     Kind { name: "idle_mark", path: "M0-5V5", half: 1.6, class: "m-idle", meaning: "idle noted" },
     Kind { name: "stop", path: "M-5-5H5V5H-5Z", half: HALF, class: "m-stop", meaning: "stop asked for" },
     Kind { name: "stop_failed", path: CROSS, half: HALF, class: "m-failed", meaning: "stop failed" },

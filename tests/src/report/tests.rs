@@ -1,5 +1,6 @@
 use super::*;
 use chrono::{TimeDelta, TimeZone as _};
+use reveille::run::EffectKind;
 
 fn at(clock: &str) -> DateTime<Utc> {
     format!("2026-03-05T{clock}Z").parse().expect("a time of the day")
@@ -238,6 +239,39 @@ fn every_event_has_a_meaning_and_every_mark_is_in_the_legend() {
 fn every_mark_has_a_style() {
     for kind in events::KINDS.iter().filter(|kind| !kind.path.is_empty()) {
         assert!(include_str!("style.css").contains(&format!("path.{}", kind.class)), "{}", kind.name);
+    }
+}
+
+/// Every effect, and the one after it: a new one does not compile until it is here.
+fn after(effect: EffectKind) -> Option<EffectKind> {
+    use EffectKind::*;
+    Some(match effect {
+        Demand => Start,
+        Start => StartFailed,
+        StartFailed => Ready,
+        Ready => Unready,
+        Unready => Leased,
+        Leased => LeaseEnded,
+        LeaseEnded => IdleMark,
+        IdleMark => Stop,
+        Stop => StopFailed,
+        StopFailed => Alert,
+        Alert => Resized,
+        Resized => Launched,
+        Launched => Ended,
+        Ended => GateClosed,
+        GateClosed => GateOpened,
+        GateOpened => BudgetRepaired,
+        BudgetRepaired => SeesAgain,
+        SeesAgain => return None,
+    })
+}
+
+#[test]
+fn the_report_knows_every_effect_of_the_functions() {
+    for effect in std::iter::successors(Some(EffectKind::Demand), |effect| after(*effect)) {
+        let word = serde_json::to_value(effect).expect("a word");
+        assert_ne!(events::kind(word.as_str().expect("a word")).name, "unknown", "{word}");
     }
 }
 
