@@ -63,7 +63,8 @@ impl Kind {
 
 const ACCESS: &str = "REVEILLE_ACCESS";
 const TOKEN_SHA256: &str = "REVEILLE_TOKEN_SHA256";
-const POOLS: &str = "REVEILLE_POOLS";
+/// The pools: with it, the settings of this shell are meant.
+pub const POOLS: &str = "REVEILLE_POOLS";
 const DEFAULT_POOL: &str = "REVEILLE_DEFAULT_POOL";
 const TABLE: &str = "REVEILLE_TABLE";
 const TOPIC: &str = "REVEILLE_ALERT_TOPIC_ARN";
@@ -81,8 +82,10 @@ const UPTIME: &str = "REVEILLE_UPTIME_HOURS";
 const ZONE: &str = "REVEILLE_ZONE";
 const BUDGET: &str = "REVEILLE_BUDGET";
 const PRICES: &str = "REVEILLE_PRICES";
-const REGION: &str = "AWS_REGION";
-const CLOCK: &str = "REVEILLE_CLOCK_URL";
+/// The region that prices are read of.
+pub const REGION: &str = "AWS_REGION";
+/// Where virtual time comes from.
+pub const CLOCK: &str = "REVEILLE_CLOCK_URL";
 
 /// Every setting, in the order of the reference page.
 pub const SETTINGS: &[Setting] = &[
@@ -246,6 +249,14 @@ pub struct Pool {
     pub calls_observed: bool,
 }
 
+/// The variables of this process, as far as they are text.
+pub fn environment() -> BTreeMap<String, String> {
+    #[expect(clippy::disallowed_methods, reason = "the one room that reads the environment")]
+    let vars =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    vars.collect()
+}
+
 /// Everything that is wrong with the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("configuration: {}", .0.join("; "))]
@@ -257,10 +268,7 @@ impl Config {
     /// # Errors
     /// Every fault, each with the name of its variable.
     pub fn from_env() -> Result<Self, ConfigFaults> {
-        #[expect(clippy::disallowed_methods, reason = "the one room that reads the environment")]
-        let vars =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Self::from_vars(&vars.collect())
+        Self::from_vars(&environment())
     }
 
     /// Reads these variables.

@@ -12,6 +12,7 @@ pub mod domain;
 pub mod error;
 pub mod log_batch;
 pub mod observation;
+pub mod operator;
 pub mod policy;
 pub mod prices;
 pub mod run;

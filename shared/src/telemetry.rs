@@ -103,6 +103,8 @@ fn metric_name(event: EffectKind) -> Option<&'static str> {
         | EffectKind::Ended
         | EffectKind::GateClosed
         | EffectKind::GateOpened
+        | EffectKind::Held
+        | EffectKind::Released
         | EffectKind::BudgetRepaired
         | EffectKind::SeesAgain => None,
     }

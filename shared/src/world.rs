@@ -416,7 +416,7 @@ impl World {
                 self.budget_notes.insert(name.clone(), note.clone());
                 Answer::Recorded(Ok(()))
             }
-            Call::SetGate { pool, gate, at } => Answer::GateSet(Ok(self.set_gate(pool, gate.as_ref(), *at))),
+            Call::SetGate { pool, by, gate, at } => Answer::GateSet(Ok(self.set_gate(pool, *by, gate.as_ref(), *at))),
             Call::Resize { node, to } => Answer::Resized(self.resize(node, to)),
             Call::NoteLaunches { pool, ended, newest } => {
                 self.note_launches(pool, ended, newest);
@@ -569,14 +569,15 @@ impl World {
         record.nodes.retain(|_, node| *node != NodeRecord::default());
     }
 
-    fn set_gate(&mut self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> bool {
+    fn set_gate(&mut self, pool: &PoolName, by: GateKeeper, gate: Option<&Gate>, now: Instant) -> bool {
         let record = self.record(pool);
-        let by_person = record.closed_gate(now).is_some_and(|gate| gate.by == GateKeeper::Person);
-        if !by_person {
+        let of_person = record.closed_gate(now).is_some_and(|gate| gate.by == GateKeeper::Person);
+        let may = by == GateKeeper::Person || !of_person;
+        if may {
             record.gate = gate.cloned();
             record.claims += 1;
         }
-        !by_person
+        may
     }
 
     fn note_launches(&mut self, pool: &PoolName, ended: &[(NodeId, Launch)], newest: &[(NodeId, Launch)]) {

@@ -26,7 +26,7 @@ pub fn wire(call: &str) -> Value {
         "history" => ("dynamodb", "Query", None),
         "budget_note" => ("dynamodb", "GetItem", None),
         "note_budget" => ("dynamodb", "UpdateItem", Some("#note = :note")),
-        "set_gate" => ("dynamodb", "UpdateItem", Some("#gate.#by = :budget")),
+        "set_gate" => ("dynamodb", "UpdateItem", Some(r##""#n1":"gate""##)),
         "launches" => ("dynamodb", "UpdateItem", Some("#l0 = :l0")),
         "claim_alert" => ("dynamodb", "PutItem", Some("claimed_at <= :stale")),
         "demand" => ("dynamodb", "UpdateItem", Some(r##""#n2":"demand"##)),

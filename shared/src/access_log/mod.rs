@@ -30,7 +30,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub use activity::{LineUse, line_use, minutes};
 pub use filter::{Filter, FilterFault, FilterSpec, NoiseReason, Verdict};
-pub(crate) use sample::{sample, shown};
+pub use sample::sample;
+pub(crate) use sample::shown;
 
 /// Longest part of a line that is looked at. CloudWatch Logs delivers events of up to 1 MB; method, path, status and
 /// agent stand well before this mark, what follows is only copied for nothing.

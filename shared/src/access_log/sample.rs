@@ -34,7 +34,7 @@ pub(crate) fn shown(text: &str) -> String {
 ///
 /// Of a JSON object the keys, with the kind of each value. Of other text the punctuation and blanks, `a` for a letter
 /// and `9` for a digit, up to the first `?`. `…` stands for what is left out.
-pub(crate) fn sample(text: &str) -> String {
+pub fn sample(text: &str) -> String {
     let shape = shape_of_object(text).unwrap_or_else(|| shape_of_text(text));
     if shape.chars().count() <= SHOWN_CHARS {
         return shape;

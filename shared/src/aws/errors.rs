@@ -6,7 +6,7 @@ use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use std::error::Error;
 
 /// Names the act, the code and what may be concluded.
-pub(super) fn call_error<E>(act: impl Into<String>, error: &SdkError<E, HttpResponse>) -> CallError
+pub fn call_error<E>(act: impl Into<String>, error: &SdkError<E, HttpResponse>) -> CallError
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -38,11 +38,14 @@ pub(super) fn malformed(act: impl Into<String>, message: impl std::fmt::Display)
 
 /// The last page of a list names no further one. The SDK's paginator also ends where a page names itself as the next, and such
 /// a list is no list: what is not on it may be there all the same (field case 12).
-pub(super) fn whole(act: &str, names_a_next: bool) -> Result<(), CallError> {
+///
+/// # Errors
+/// The last page names a next one.
+pub fn whole(act: &str, names_a_next: bool) -> Result<(), CallError> {
     if names_a_next { Err(malformed(act, "a page names itself as the next one")) } else { Ok(()) }
 }
 
 /// Whether a page names a next one.
-pub(super) fn names_a_next(token: Option<&str>) -> bool {
+pub fn names_a_next(token: Option<&str>) -> bool {
     token.is_some_and(|token| !token.is_empty())
 }

@@ -2,6 +2,7 @@
 
 use super::Aws;
 use super::errors::{call_error, malformed, whole};
+use super::expression::Expression;
 use super::item::{Item, UNTOLD, attribute, fact, from_attribute, record};
 use crate::domain::{
     AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
@@ -115,33 +116,29 @@ impl Aws {
         Ok(left.map(|left| left.keys).unwrap_or_default())
     }
 
-    /// Conditional on no person holding the gate; where one does, nothing is written, and the answer is false.
-    pub(super) async fn set_gate(&self, pool: &PoolName, gate: Option<&Gate>, now: Instant) -> Result<bool, CallError> {
-        let act = format!("set the gate of pool {pool}");
-        let change = if gate.is_some() { "SET #gate = :gate," } else { "REMOVE #gate SET" };
-        let mut request = self
-            .update(pool_key(pool))
-            .update_expression(format!("{change} #claims = if_not_exists(#claims, :zero) + :one"))
-            .condition_expression("attribute_not_exists(#gate) OR #gate.#by = :budget OR #gate.#until <= :now")
-            .expression_attribute_names("#gate", "gate")
-            .expression_attribute_names("#by", "by")
-            .expression_attribute_names("#until", "until")
-            .expression_attribute_names("#claims", "claims")
-            .expression_attribute_values(":zero", number(0))
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(
-                ":now",
-                attribute(&now.trunc_subsecs(0)).map_err(|error| malformed(&act, error))?,
-            )
-            .expression_attribute_values(
-                ":budget",
-                attribute(&GateKeeper::Budget).map_err(|error| malformed(&act, error))?,
-            );
-        if let Some(gate) = gate {
-            let gate = attribute(gate).map_err(|error| malformed(&act, error))?;
-            request = request.expression_attribute_values(":gate", gate);
+    /// A person's word is unconditional. The budget's is conditional on no person holding the gate; where one does, nothing is
+    /// written, and the answer is false.
+    pub(super) async fn set_gate(
+        &self,
+        pool: &PoolName,
+        by: GateKeeper,
+        gate: Option<&Gate>,
+        now: Instant,
+    ) -> Result<bool, CallError> {
+        let mut expression = Expression::default();
+        expression.count(&["claims"])?;
+        match gate {
+            Some(gate) => expression.set(&["gate"], gate)?,
+            None => expression.remove(&["gate"]),
         }
-        written_or_not_ours(act, request.send().await)
+        if by == GateKeeper::Budget {
+            let (gate, keeper, until) =
+                (expression.path(&["gate"]), expression.path(&["gate", "by"]), expression.path(&["gate", "until"]));
+            let (budget, now) = (expression.value(&GateKeeper::Budget)?, expression.value(&now.trunc_subsecs(0))?);
+            expression.only_if(format!("attribute_not_exists({gate}) OR {keeper} = {budget} OR {until} <= {now}"));
+        }
+        let request = expression.on(self.update(pool_key(pool)));
+        written_or_not_ours(format!("set the gate of pool {pool}"), request.send().await)
     }
 
     /// Ended launches first: where the second write is lost, the next run writes both again, and the same launch written

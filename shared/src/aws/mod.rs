@@ -13,17 +13,19 @@ mod expression;
 mod item;
 mod ledger;
 mod logs;
+mod rights;
 mod sns;
 
 pub use beat::BeatWriter;
 pub use clock::{Clock, ClockFault};
 pub use controller::Controller;
+pub use errors::{call_error, names_a_next, whole};
 
 use crate::config::Config;
 use crate::run::{Answer, Call};
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
@@ -121,7 +123,7 @@ impl Aws {
             Call::CreateNotices { budget, notices } => Answer::Recorded(self.create_notices(budget, notices).await),
             Call::ReadBudgetNote { name } => Answer::BudgetNote(self.read_budget_note(name).await),
             Call::NoteBudget { name, note } => Answer::Recorded(self.note_budget(name, note).await),
-            Call::SetGate { pool, gate, at } => Answer::GateSet(self.set_gate(pool, gate.as_ref(), *at).await),
+            Call::SetGate { pool, by, gate, at } => Answer::GateSet(self.set_gate(pool, *by, gate.as_ref(), *at).await),
             Call::NoteLaunches { pool, ended, newest } => {
                 Answer::Recorded(self.note_launches(pool, ended, newest).await)
             }
@@ -130,8 +132,13 @@ impl Aws {
     }
 }
 
-/// The SDK configuration of every client: ring, time-outs, three attempts (START and STOP have one).
+/// The SDK configuration of every client.
 pub async fn sdk_config() -> SdkConfig {
+    sdk_loader().load().await
+}
+
+/// What it is loaded with: ring, time-outs, three attempts (START and STOP have one).
+pub fn sdk_loader() -> ConfigLoader {
     let http = aws_smithy_http_client::Builder::new()
         .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
         .build_https();
@@ -145,6 +152,4 @@ pub async fn sdk_config() -> SdkConfig {
         .http_client(http)
         .timeout_config(time_outs)
         .retry_config(RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(100)))
-        .load()
-        .await
 }

@@ -15,7 +15,7 @@ use super::uptime::of_node;
 use super::{Context, Outcome, Run, Step};
 use crate::decide::Reason;
 use crate::decide::budget::{Basis, BudgetPolicy, Figures, GateAction, crossed, gate};
-use crate::domain::{Disk, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
+use crate::domain::{Disk, Gate, GateKeeper, Instant, NodeId, NodeSeen, NodeState, PoolName, PoolRecord, Usd};
 use crate::error::CallError;
 use crate::spend::{Fleet, Month, NodeCosts, Spend, forecast, history_from, hourly, spend};
 use chrono::TimeDelta;
@@ -173,33 +173,14 @@ impl BudgetRun {
         history: &History,
         disks: Result<BTreeMap<NodeId, Vec<Disk>>, CallError>,
     ) -> Fleet {
-        let mut fleet = Fleet::new();
-        for (pool, record) in known {
-            let ids = record.nodes.keys().chain(history.get(pool).into_iter().flatten().map(|(id, _)| id));
-            for id in ids.collect::<BTreeSet<_>>() {
-                // A node that changed its pool has launches in both.
-                fleet.entry(id.clone()).or_default().launches.extend(of_node(pool, id, Some(known), Some(history)));
-            }
-        }
-        match nodes {
-            Ok(nodes) => {
-                nodes.iter().for_each(|seen| fleet.entry(seen.id.clone()).or_default().seen = Some(seen.clone()))
-            }
-            Err(error) => {
-                self.note_failure(error, "nodes that were seen running are taken to run on; disks are left out")
-            }
+        if let Err(error) = nodes {
+            self.note_failure(error, "nodes that were seen running are taken to run on; disks are left out");
         }
         let disks = disks.unwrap_or_else(|error| {
             self.note_failure(&error, "the estimate leaves the disks out and is too low");
             BTreeMap::new()
         });
-        for (id, disks) in disks {
-            fleet.entry(id).or_default().disks = disks;
-        }
-        for node in fleet.values_mut() {
-            take_in_what_ec2_shows(node, self.ctx.now);
-        }
-        fleet
+        fleet(nodes.as_deref().unwrap_or_default(), known, history, disks, self.ctx.now)
     }
 
     /// Makes what is missing, and the amount where the configured one has changed: an update clears AWS's spend, so a budget
@@ -358,10 +339,14 @@ impl BudgetRun {
                     self.alerts.push(alert);
                 }
                 GateAction::Leave => {}
-                GateAction::Close(gate) => self.writes.push(Call::SetGate { pool, gate: Some(gate), at: self.ctx.now }),
-                GateAction::Open => self.writes.push(Call::SetGate { pool, gate: None, at: self.ctx.now }),
+                GateAction::Close(gate) => self.set_gate(pool, Some(gate)),
+                GateAction::Open => self.set_gate(pool, None),
             }
         }
+    }
+
+    fn set_gate(&mut self, pool: PoolName, gate: Option<Gate>) {
+        self.writes.push(Call::SetGate { pool, by: GateKeeper::Budget, gate, at: self.ctx.now });
     }
 
     /// This pool's part of the month's cost.
@@ -436,6 +421,30 @@ impl BudgetRun {
         }
         Step::Done(std::mem::take(&mut self.outcome))
     }
+}
+
+/// What is known of the cost of each node that is listed or has a launch, as of `now`.
+pub fn fleet(
+    nodes: &[NodeSeen],
+    known: &BTreeMap<PoolName, PoolRecord>,
+    history: &History,
+    disks: BTreeMap<NodeId, Vec<Disk>>,
+    now: Instant,
+) -> Fleet {
+    let mut fleet = Fleet::new();
+    for (pool, record) in known {
+        let ids = record.nodes.keys().chain(history.get(pool).into_iter().flatten().map(|(id, _)| id));
+        for id in ids.collect::<BTreeSet<_>>() {
+            // A node that changed its pool has launches in both.
+            fleet.entry(id.clone()).or_default().launches.extend(of_node(pool, id, Some(known), Some(history)));
+        }
+    }
+    nodes.iter().for_each(|seen| fleet.entry(seen.id.clone()).or_default().seen = Some(seen.clone()));
+    for (id, disks) in disks {
+        fleet.entry(id).or_default().disks = disks;
+    }
+    fleet.values_mut().for_each(|node| take_in_what_ec2_shows(node, now));
+    fleet
 }
 
 /// What the ledger does not know yet: a launch that is new, or one that EC2 shows to be over.

@@ -5,9 +5,9 @@ use super::alert::Alert;
 use crate::access_log::Filter;
 use crate::decide::budget::{Basis, BudgetPolicy};
 use crate::domain::{
-    AlertKey, Beat, Blind, Boots, Claim, ClaimAnswer, ClaimKind, Disk, Fault, Gate, Hold, InstanceType, Instant,
-    Launch, Lease, LeaseId, Mark, NodeId, NodeSeen, NodeState, Noise, PoolName, PoolRecord, ReadyFact, RunId, Usd,
-    Wake,
+    AlertKey, Beat, Blind, Boots, Claim, ClaimAnswer, ClaimKind, Disk, Fault, Gate, GateKeeper, Hold, InstanceType,
+    Instant, Launch, Lease, LeaseId, Mark, NodeId, NodeSeen, NodeState, Noise, PoolName, PoolRecord, ReadyFact, RunId,
+    Usd, Wake,
 };
 use crate::error::CallError;
 use crate::observation::{Series, SignalKind, Unread};
@@ -375,11 +375,13 @@ pub enum Call {
         /// The note.
         note: BudgetNote,
     },
-    /// Closes or opens the gate of a pool, unless a person holds it; moves the claim counter, so that no START goes out that
-    /// was decided on the gate as it was before.
+    /// Closes or opens the gate of a pool; moves the claim counter, so that no START goes out that was decided on the gate
+    /// as it was before.
     SetGate {
         /// The pool.
         pool: PoolName,
+        /// Who does: the budget leaves a gate that a person holds as it is.
+        by: GateKeeper,
         /// Closed, or none to open it.
         gate: Option<Gate>,
         /// When: a person's gate whose end has passed is open.
@@ -520,6 +522,45 @@ impl Call {
         }
     }
 
+    /// Whether it only reads: it changes nothing in AWS and nothing in the ledger.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Self::DescribeNodes { .. }
+            | Self::ReadLedger { .. }
+            | Self::ReadBeats { .. }
+            | Self::ReadActivity { .. }
+            | Self::ReadLogs { .. }
+            | Self::ReadHistory { .. }
+            | Self::ReadSamples { .. }
+            | Self::ReadDisks { .. }
+            | Self::ReadBudget { .. }
+            | Self::ReadBudgetNote { .. }
+            | Self::ReadReadiness { .. } => true,
+            Self::RecordDemand { .. }
+            | Self::GiveLease { .. }
+            | Self::RenewLease { .. }
+            | Self::EndLease { .. }
+            | Self::StopWaiting { .. }
+            | Self::SetHold { .. }
+            | Self::CreateBudget { .. }
+            | Self::SetBudgetAmount { .. }
+            | Self::CreateNotices { .. }
+            | Self::NoteBudget { .. }
+            | Self::SetGate { .. }
+            | Self::Resize { .. }
+            | Self::NoteLaunches { .. }
+            | Self::Claim { .. }
+            | Self::Start { .. }
+            | Self::Stop { .. }
+            | Self::RecordAnswer { .. }
+            | Self::WriteFacts { .. }
+            | Self::ClaimAlert { .. }
+            | Self::Publish { .. }
+            | Self::KeepUntold { .. }
+            | Self::MarkPublished { .. } => false,
+        }
+    }
+
     /// The answer to this call where it failed.
     pub fn failed(&self, error: CallError) -> Answer {
         match self {
@@ -644,6 +685,31 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Why there is none, where the call failed.
+    pub fn failure(&self) -> Option<&CallError> {
+        match self {
+            Self::Nodes(answer) => answer.as_ref().err(),
+            Self::Ledger(answer) => answer.as_ref().err(),
+            Self::Demand(answer) => answer.as_ref().err(),
+            Self::Activity(answer) => answer.as_ref().err(),
+            Self::Readiness(answer) => answer.as_ref().err(),
+            Self::Claim(answer) => answer.as_ref().err(),
+            Self::Start(answer) => answer.as_ref().err(),
+            Self::Stop(answer) => answer.as_ref().err(),
+            Self::AlertClaim(answer) => answer.as_ref().err(),
+            Self::Recorded(answer) | Self::Published(answer) | Self::Resized(answer) => answer.as_ref().err(),
+            Self::Logs(answer) => answer.as_ref().err(),
+            Self::History(answer) => answer.as_ref().err(),
+            Self::Samples(answer) => answer.as_ref().err(),
+            Self::Disks(answer) => answer.as_ref().err(),
+            Self::Budget(answer) => answer.as_ref().err(),
+            Self::BudgetNote(answer) => answer.as_ref().err(),
+            Self::GateSet(answer) => answer.as_ref().err(),
+            Self::Lease(answer) => answer.as_ref().err(),
+            Self::Beats(answer) => answer.as_ref().err(),
+        }
+    }
+
     /// The pools' items in it.
     pub(super) fn records_mut(&mut self) -> Vec<&mut PoolRecord> {
         match self {

@@ -10,13 +10,14 @@ mod idle;
 mod launches;
 mod lease;
 mod look;
+mod operator;
 mod outcome;
 mod readiness;
 mod uptime;
 mod wake;
 
 pub use alert::{Alert, AlertKind};
-pub use budget::{BudgetRun, notices};
+pub use budget::{BudgetRun, fleet, notices};
 pub use call::{
     Activity, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Cap, Claimed, Demanded, Fact, History, LeaseGround,
     Leased, LogActivity, LogSource, MetricRef, Notice, Permit, PoolPolicy, Samples, Signal, Started, Stopped, Waiting,
@@ -26,6 +27,7 @@ pub use call::{
 };
 pub use idle::IdleRun;
 pub use lease::{LeaseRun, LeaseWish};
+pub use operator::{Obeyed, OperatorRun, Order};
 pub use outcome::{ColdStart, Decided, Effect, EffectKind, LeaseAnswer, Outcome, PoolAnswer};
 pub use uptime::UptimeRun;
 pub use wake::{Caller, Cause, Target, WakeRun, WakeWish};

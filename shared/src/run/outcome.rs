@@ -1,5 +1,6 @@
 //! What a run decided and did, as values for logs, answers and tests.
 
+use super::operator::Obeyed;
 use crate::decide::Reason;
 use crate::domain::{Instant, NodeId, Phase, PoolName, Wake};
 use crate::error::{CallError, ErrorClass};
@@ -61,6 +62,10 @@ pub enum EffectKind {
     GateClosed,
     /// The gate was opened.
     GateOpened,
+    /// An operator holds a node.
+    Held,
+    /// An operator has ended a hold.
+    Released,
     /// The AWS budget, its amount or its notifications were made again.
     BudgetRepaired,
     /// A node that could not be judged can be judged again.
@@ -161,6 +166,8 @@ pub struct Outcome {
     pub answers: Vec<PoolAnswer>,
     /// What the caller is told of its lease, where it asked for one.
     pub lease: Option<LeaseAnswer>,
+    /// What became of an operator's order.
+    pub obeyed: Option<Obeyed>,
     /// The caller, or all callers, asked too often in this minute: nothing was recorded.
     pub too_many: bool,
     /// Boots that ended.

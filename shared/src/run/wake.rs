@@ -264,6 +264,17 @@ impl WakeRun {
         }
     }
 
+    /// Such as `log_line for /v1/calls by okhttp`: classes only, and nobody in person.
+    fn who_wants(&self) -> String {
+        let wish = match &self.cause {
+            Cause::Wishes(wishes) => wishes.first(),
+            Cause::Status(_) | Cause::StateChange => None,
+        };
+        let path = wish.and_then(|wish| wish.path.as_deref()).map(|path| format!(" for {path}"));
+        let caller = wish.and_then(|wish| wish.caller.as_ref()).map(|caller| format!(" by {}", caller.class));
+        format!("{}{}{}", self.source().as_str(), path.unwrap_or_default(), caller.unwrap_or_default())
+    }
+
     fn demanded(&mut self, answers: Vec<Answer>, with_nodes: bool) -> Step {
         let mut answers = answers.into_iter();
         for (pool, node) in self.questions.clone() {
@@ -271,7 +282,7 @@ impl WakeRun {
                 Ok(Demanded::Recorded(record)) => {
                     self.records.insert(pool.clone(), record);
                     self.recorded.insert(pool.clone());
-                    let reason = self.source().as_str().to_owned();
+                    let reason = self.who_wants();
                     self.outcome.effects.push(Effect { event: EffectKind::Demand, pool: Some(pool), node, reason });
                 }
                 // The gate is closed, and the item says why: the decision says so too.

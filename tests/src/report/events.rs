@@ -28,9 +28,10 @@ const PADLOCK_OPEN: &str = "M-5-1H5V6.5H-5ZM-3.7-1V-3.5A3.7 3.7 0 0 1 3.7-3.5H2A
 const RING_WITH_TICK: &str = "M0-5.5A5.5 5.5 0 1 1 0 5.5 5.5 5.5 0 1 1 0-5.5ZM-2.7 0-.7 2.4 2.9-2.2";
 const EYE: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM0-1.5A1.5 1.5 0 1 1 0 1.5 1.5 1.5 0 1 1 0-1.5Z";
 const EYE_STRUCK: &str = "M-6.5 0C-3.5-5 3.5-5 6.5 0 3.5 5-3.5 5-6.5 0ZM-5 5.5 5-5.5";
+const PERSON: &str = "M0-6.5A3 3 0 1 1 0-.5 3 3 0 1 1 0-6.5ZM-6 6C-6-1 6-1 6 6Z";
 
 /// Every event of the day's vocabulary.
-pub(super) const KINDS: [Kind; 24] = [
+pub(super) const KINDS: [Kind; 26] = [
     Kind { name: "demand", path: "", half: HALF, class: "", meaning: "somebody wants a node" },
     Kind { name: "noise", path: "", half: HALF, class: "", meaning: "lines that wake nothing" },
     Kind { name: "start", path: "M0-6 6 5H-6Z", half: HALF, class: "m-start", meaning: "start asked for" },
@@ -78,13 +79,9 @@ pub(super) const KINDS: [Kind; 24] = [
         class: "m-refused",
         meaning: "refused",
     },
-    Kind {
-        name: "person",
-        path: "M0-6.5A3 3 0 1 1 0-.5 3 3 0 1 1 0-6.5ZM-6 6C-6-1 6-1 6 6Z",
-        half: HALF,
-        class: "m-person",
-        meaning: "a person acted",
-    },
+    Kind { name: "person", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
+    Kind { name: "held", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
+    Kind { name: "released", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
 ];
 
 /// A word nobody told the report about: marked, so that it is not overlooked.

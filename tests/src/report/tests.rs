@@ -261,7 +261,9 @@ fn after(effect: EffectKind) -> Option<EffectKind> {
         Launched => Ended,
         Ended => GateClosed,
         GateClosed => GateOpened,
-        GateOpened => BudgetRepaired,
+        GateOpened => Held,
+        Held => Released,
+        Released => BudgetRepaired,
         BudgetRepaired => SeesAgain,
         SeesAgain => return None,
     })

@@ -6,7 +6,7 @@ use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
 use aws_sdk_cloudwatchlogs::types::InputLogEvent;
 use chrono::TimeDelta;
-use reveille::domain::Instant;
+use reveille::domain::{GateKeeper, Instant};
 use reveille::run::{Call, MetricRef};
 use reveille_soak::stage::Change;
 use serde_json::{Value, json};
@@ -27,7 +27,10 @@ impl Local {
             Change::Start(node) => drop(ec2.start_instances().instance_ids(node.as_str()).send().await),
             Change::Stop(node) => drop(ec2.stop_instances().instance_ids(node.as_str()).send().await),
             Change::Hold(pool, node, hold) => drop(self.answer(&Call::SetHold { pool, node, hold }).await),
-            Change::Gate(pool, gate) => drop(self.answer(&Call::SetGate { pool, gate, at: self.now }).await),
+            Change::Gate(pool, gate) => {
+                let call = Call::SetGate { pool, by: GateKeeper::Person, gate, at: self.now };
+                self.answer(&call).await;
+            }
             Change::NoCapacity(node, none) => self.set(&node, json!({"no_capacity": none})).await,
             Change::NoCapacityType(kind, none) => {
                 if none {

@@ -155,6 +155,7 @@ hold_in_both_worlds! {
         a_gate_that_was_opened_takes_wakes_again,
         a_claim_that_was_decided_on_the_gate_before_is_lost,
         a_persons_gate_is_neither_replaced_nor_opened_before_its_end,
+        a_person_opens_and_replaces_any_gate,
         a_persons_gate_whose_end_has_passed_is_replaced_and_opened,
     }
     history {

@@ -6,7 +6,7 @@ use crate::bench::{
 };
 use crate::laws::budget::month;
 use crate::laws::history::launch;
-use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, Lease, NodeState};
+use reveille::domain::{AlertKey, ClaimAnswer, ClaimKind, GateKeeper, Lease, NodeState};
 use reveille::error::{CallError, ErrorClass, TookEffect};
 use reveille::observation::SignalKind;
 use reveille::run::{Alert, AlertKind, Answer, Call, Fact, LeaseGround, MetricRef, Permit, notices};
@@ -131,7 +131,7 @@ fn every_call() -> Vec<Call> {
         Call::CreateNotices { notices: notices(&budget), budget },
         Call::ReadBudgetNote { name: name.clone() },
         Call::NoteBudget { name, note },
-        Call::SetGate { pool: pool.clone(), gate: None, at: morning() },
+        Call::SetGate { pool: pool.clone(), by: GateKeeper::Budget, gate: None, at: morning() },
         Call::NoteLaunches { pool: pool.clone(), ended: Vec::new(), newest },
         any_demand(morning()),
         Call::ReadActivity { metrics: BTreeMap::from([(metric, SignalKind::Requests)]), from, to },

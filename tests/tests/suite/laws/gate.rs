@@ -37,7 +37,8 @@ fn held_until(until: Instant) -> Gate {
 }
 
 async fn set(bench: &mut impl Bench, pool: &PoolName, gate: Option<Gate>, at: Instant) -> PoolRecord {
-    let call = Call::SetGate { pool: pool.clone(), gate, at };
+    let by = gate.as_ref().map_or(GateKeeper::Budget, |gate| gate.by);
+    let call = Call::SetGate { pool: pool.clone(), by, gate, at };
     take_gate_set(Some(bench.answer(&call).await)).expect("set the gate");
     item(bench, pool).await
 }
@@ -186,6 +187,19 @@ pub(crate) async fn a_persons_gate_is_neither_replaced_nor_opened_before_its_end
         for change in [Some(spent()), None] {
             let after = set(bench, &pool(whose), change.clone(), morning()).await;
             assert_eq!(after, standing, "{name}: {change:?} writes nothing and moves no counter");
+        }
+    }
+}
+
+pub(crate) async fn a_person_opens_and_replaces_any_gate(bench: &mut impl Bench) {
+    for (whose, standing) in [("voice", spent()), ("batch", held())] {
+        set(bench, &pool(whose), Some(standing), morning()).await;
+        let other = Gate { reason: "a demonstration is over".to_owned(), ..held() };
+        for (n, gate) in [(2, Some(other)), (3, None)] {
+            let call = Call::SetGate { pool: pool(whose), by: GateKeeper::Person, gate: gate.clone(), at: morning() };
+            assert_eq!(take_gate_set(Some(bench.answer(&call).await)), Ok(true), "{whose}");
+            let now = item(bench, &pool(whose)).await;
+            assert_eq!((now.gate, now.claims), (gate, n), "{whose}: the claim counter moves");
         }
     }
 }

@@ -244,7 +244,7 @@ fn gate(by: GateKeeper, until: Option<Instant>) -> Gate {
 }
 
 async fn set_gate(bench: &mut impl Bench, gate: Option<Gate>) {
-    let call = Call::SetGate { pool: voice(), gate, at: morning() };
+    let call = Call::SetGate { pool: voice(), by: GateKeeper::Budget, gate, at: morning() };
     assert_eq!(take_gate_set(Some(bench.answer(&call).await)), Ok(true));
 }
 
