@@ -50,6 +50,10 @@ pub(crate) fn http(data: &[u8]) {
         Ok(Event::LogBatch(data)) => assert_eq!(event["awslogs"]["data"], data),
         Ok(Event::NodeStopped) => assert_eq!(event["detail"]["state"], "stopped"),
         Ok(Event::OtherState(state)) => assert_eq!(event["detail"]["state"], state),
+        Ok(Event::Operator(asked)) => {
+            assert_eq!(event["operator"], asked);
+            assert!(event.pointer("/requestContext/http").is_none(), "a caller of the URL is no operator");
+        }
         Err(fault) => says_nothing_of_the_event(&fault),
     }
 }

@@ -101,11 +101,26 @@ async fn every_event_file_has_its_answer() {
         ("log_own_group", "ok", false),
         ("log_control", "ok", false),
         ("log_bad_gzip", "error", false),
+        ("operator_wake", "202", true),
+        ("operator_hold", "200", false),
+        ("operator_release", "200", false),
+        ("operator_close_gate", "200", false),
+        ("operator_open_gate", "200", false),
+        ("operator_rights", "200", false),
+        ("operator_unknown", "400", false),
     ];
-    let idle = ["tick", "custom_input", "empty", "null", "null_detail"];
-    for (function, named) in
-        [("wake", wake.iter().map(|row| row.0).collect::<BTreeSet<_>>()), ("idle-check", idle.into_iter().collect())]
-    {
+    let idle = [
+        ("tick", ["asleep"].as_slice()),
+        ("custom_input", &["asleep"]),
+        ("empty", &["asleep"]),
+        ("null", &["asleep"]),
+        ("null_detail", &["asleep"]),
+        ("operator_rights", &[]),
+    ];
+    for (function, named) in [
+        ("wake", wake.iter().map(|row| row.0).collect::<BTreeSet<_>>()),
+        ("idle-check", idle.iter().map(|row| row.0).collect()),
+    ] {
         let files = std::fs::read_dir(root().join("events").join(function)).unwrap();
         let there: BTreeSet<String> =
             files.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect();
@@ -128,9 +143,13 @@ async fn every_event_file_has_its_answer() {
         assert_eq!(state == "pending", started, "{case}: {state} {run:?}");
         sleep_again(&stage, &node).await;
     }
-    for case in idle {
+    for (case, expected) in idle {
         let run = stage.idle.invoke(&event("idle-check", case)).await;
-        assert_eq!(reasons(&run), ["asleep"], "{case}: {run:?}");
+        assert_eq!(
+            (run.result.is_ok(), reasons(&run)),
+            (true, expected.iter().map(|word| (*word).to_owned()).collect()),
+            "{case}: {run:?}"
+        );
     }
 }
 

@@ -2,14 +2,21 @@
 
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
+use reveille::operator::{Ask, Asked, FIELD};
 use reveille::run::IdleRun;
 use serde_json::{Value, json};
 
-/// Runs one tick, whatever the event holds: a tick needs no payload (field case 33).
+/// Runs one tick, whatever the event holds: a tick needs no payload (field case 33). Only an operator who asks what this
+/// function's role may do gets an answer instead.
 ///
 /// # Errors
 /// As [`Controller::scheduled`].
 pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
+    let asked = event.payload.get(FIELD).cloned().and_then(|asked| serde_json::from_value::<Asked>(asked).ok());
+    if asked.is_some_and(|asked| asked.ask == Ask::Rights) {
+        let rights = controller.aws.rights(&controller.config.pool_policies(), true).await?;
+        return Ok(json!({ "state": "rights", "rights": rights }));
+    }
     let (id, deadline) = (&event.context.request_id, event.context.deadline);
     let outcome = controller.scheduled("idle-check", id, deadline, IdleRun::new).await?;
     Ok(json!({ "nodes": outcome.decided.len(), "failed": outcome.failed.len() }))

@@ -1,6 +1,7 @@
-//! Which of the three events this is.
+//! Which of the four events this is.
 
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
+use reveille::operator::FIELD;
 use serde_json::Value;
 
 /// What woke the function.
@@ -13,6 +14,8 @@ pub(crate) enum Event {
     NodeStopped,
     /// EC2 says something that changes nothing here.
     OtherState(String),
+    /// What an operator asks, by an invocation of its own kind.
+    Operator(Value),
 }
 
 /// Names what is wrong with the event, and never repeats its contents.
@@ -54,8 +57,12 @@ impl Event {
                 None => Err(fault("detail.state: not a string")),
             };
         }
+        // Last: whatever a URL, a log or a rule hands on is that, whoever wrote what is in it.
+        if let Some(asked) = event.get_mut(FIELD) {
+            return Ok(Self::Operator(asked.take()));
+        }
         Err(fault(
-            "neither a function-URL request (requestContext.http), nor a log batch (awslogs), nor an EC2 state change (detail-type)",
+            "neither a function-URL request (requestContext.http), nor a log batch (awslogs), nor an EC2 state change (detail-type), nor an operator's (operator)",
         ))
     }
 }

@@ -3,6 +3,7 @@
 use crate::access::admit;
 use crate::event::{Event, EventFault};
 use crate::http::{self, Ask};
+use crate::operator;
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
@@ -18,9 +19,9 @@ const MOST_INFLATED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// When the handling of an event began, and when Lambda ends it.
 #[derive(Debug, Clone, Copy)]
-struct Times {
-    started: Instant,
-    deadline_ms: u64,
+pub(crate) struct Times {
+    pub(crate) started: Instant,
+    pub(crate) deadline_ms: u64,
 }
 
 /// Handles one event.
@@ -36,6 +37,7 @@ pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -
         Event::LogBatch(data) => log_lines(controller, context, &data, times).await,
         Event::NodeStopped => finish(drive(controller, context, Cause::StateChange, times).await),
         Event::OtherState(state) => Ok(json!({ "ignored_state": state })),
+        Event::Operator(asked) => Ok(operator::answer(controller, context, asked, times).await),
     }
 }
 
@@ -75,14 +77,14 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
     http::answer(&outcome, now)
 }
 
-async fn drive(controller: &Controller, context: Context, cause: Cause, times: Times) -> Outcome {
+pub(crate) async fn drive(controller: &Controller, context: Context, cause: Cause, times: Times) -> Outcome {
     let now = context.now;
     let outcome = controller.drive(&mut WakeRun::new(context, cause), times.deadline_ms).await;
     log(controller, now, &outcome, times.started);
     outcome
 }
 
-fn log(controller: &Controller, now: chrono::DateTime<chrono::Utc>, outcome: &Outcome, started: Instant) {
+pub(crate) fn log(controller: &Controller, now: chrono::DateTime<chrono::Utc>, outcome: &Outcome, started: Instant) {
     controller.log("wake", now, outcome, started.elapsed());
     if let Some(error) = outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
         tracing::error!(code = %error.code, "{error}");

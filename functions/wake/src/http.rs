@@ -9,6 +9,7 @@ use reveille::config::Config;
 use reveille::decide::Reason;
 use reveille::domain::{LeaseId, PoolName};
 use reveille::error::ErrorClass;
+use reveille::operator::Meant;
 use reveille::run::{LeaseAnswer, Outcome, PoolAnswer, Target};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -43,13 +44,6 @@ impl Ask {
             Self::Lease { lasts: None, .. } => "end_of_lease",
         }
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WakeBody {
-    pool: Option<String>,
-    node: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -100,7 +94,7 @@ fn lease(config: &Config, request: &LambdaFunctionUrlRequest, method: &str, id: 
                     "must be a whole number from 10 to 3600; renew while the call lasts",
                 ));
             }
-            let target = target(config, WakeBody { pool, node })?;
+            let target = target(config, Meant { pool, node })?;
             Ok(Ask::Lease { id, target: Some(target), lasts: Some(TimeDelta::seconds(seconds)), renews: renew })
         }
         // Wherever it is, unless a pool is named.
@@ -137,12 +131,12 @@ fn body<T: DeserializeOwned + Default>(request: &LambdaFunctionUrlRequest, shape
     serde_json::from_slice(&bytes).map_err(|_| problem(400, "body", shape))
 }
 
-fn query(request: &LambdaFunctionUrlRequest) -> WakeBody {
+fn query(request: &LambdaFunctionUrlRequest) -> Meant {
     let named = |name: &str| request.query_string_parameters.get(name).cloned().filter(|value| !value.is_empty());
-    WakeBody { pool: named("pool"), node: named("node") }
+    Meant { pool: named("pool"), node: named("node") }
 }
 
-fn target(config: &Config, body: WakeBody) -> Result<Target, Value> {
+pub(crate) fn target(config: &Config, body: Meant) -> Result<Target, Value> {
     match (body.node, body.pool) {
         (Some(_), Some(_)) => Err(problem(400, "body", "`pool` and `node` exclude each other")),
         (Some(node), None) if node.is_empty() || node.len() > 256 => {
@@ -300,14 +294,14 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
     }
 }
 
-fn without_nulls(mut body: Value) -> Value {
+pub(crate) fn without_nulls(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }
     body
 }
 
-fn reply(status: u16, kind: &str, retry_after: Option<i64>, body: &Value) -> Value {
+pub(crate) fn reply(status: u16, kind: &str, retry_after: Option<i64>, body: &Value) -> Value {
     let mut headers = json!({ "content-type": kind, "cache-control": "no-store" });
     if let Some(seconds) = retry_after {
         headers["retry-after"] = json!(seconds.to_string());

@@ -1,4 +1,5 @@
-//! Wake: a pre-warm call, a batch of request-log lines or a state-change event; several may come at once, one START goes out.
+//! Wake: a pre-warm call, a batch of request-log lines, a state-change event or an operator's order; several may come at
+//! once, one START goes out.
 
 mod access;
 #[cfg(test)]
@@ -6,6 +7,7 @@ mod corpus_tests;
 mod event;
 mod handler;
 mod http;
+mod operator;
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use reveille::aws::Controller;
