@@ -2,6 +2,7 @@
 """Starts a local AWS on 127.0.0.1: moto with a virtual clock and what else README.md lists."""
 
 import argparse
+import email.utils
 import os
 import socket
 import sys
@@ -29,6 +30,11 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1  # the answer leaves in one piece
     gateway: Gateway
+    clock: clock.VirtualClock
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The `Date` of an answer: what time it is at AWS."""
+        return email.utils.formatdate(self.clock.now_ms / 1000 if timestamp is None else timestamp, usegmt=True)
 
     def handle_aws(self) -> None:
         if "transfer-encoding" in self.headers:
@@ -96,7 +102,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     chosen = arguments()
-    Handler.gateway = Gateway(World(clock.parse_rfc3339(chosen.now)), chosen.region)
+    world = World(clock.parse_rfc3339(chosen.now))
+    Handler.clock = world.clock
+    Handler.gateway = Gateway(world, chosen.region)
     server = Server(("127.0.0.1", chosen.port), Handler)
     if chosen.exit_with_stdin:
         exit_with_stdin()

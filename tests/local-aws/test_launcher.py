@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import datetime
+import email.utils
 import gzip
 import http.client
 import json
@@ -142,6 +143,11 @@ class Clock(Case):
         self.assertEqual(START + 60 * MINUTE, table["CreationDateTime"])
         volume = aws.client("ec2").create_volume(AvailabilityZone=f"{REGION}a", Size=8)
         self.assertEqual(START + 60 * MINUTE, volume["CreateTime"])
+
+    def test_is_the_date_of_every_answer(self):
+        aws.advance(90)
+        headers = aws.client("sts").get_caller_identity()["ResponseMetadata"]["HTTPHeaders"]
+        self.assertEqual(START + datetime.timedelta(seconds=90), email.utils.parsedate_to_datetime(headers["date"]))
 
 
 class LifeCycle(Ec2Case):
