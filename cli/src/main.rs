@@ -1,8 +1,10 @@
-//! The operator's command. Today: check a configuration before it is deployed, and see which lines of a log would wake.
+//! The operator's command: see and steer a deployment (`ops`), check a configuration before it is deployed, and see which
+//! lines of a log would wake.
 
 mod lines;
+mod ops;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use reveille::access_log::FilterSpec;
 use reveille::config::{self, Access, Config};
 use std::path::PathBuf;
@@ -11,8 +13,10 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(
     name = "reveille",
+    max_term_width = 80,
     version,
-    about = "Wakes a GPU node when somebody wants it, and puts it to sleep when nobody does"
+    about = "Wakes a GPU node when somebody wants it, and puts it to sleep when nobody does",
+    after_help = ops::exit_codes()
 )]
 struct Args {
     #[command(subcommand)]
@@ -21,6 +25,16 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Ops(ops::Command),
+    /// Writes completions for a shell
+    #[command(
+        after_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"
+    )]
+    Completions {
+        /// Which
+        shell: clap_complete::Shell,
+    },
     /// Checks the REVEILLE_ variables of this shell and lists every fault; exits 1 if there is one
     #[command(after_help = "Example:\n  set -a; . ./function.env; set +a; reveille config")]
     Config {
@@ -55,6 +69,11 @@ enum Command {
 
 fn main() -> ExitCode {
     match Args::parse().command {
+        Command::Ops(command) => ops::run(command),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "reveille", &mut std::io::stdout());
+            ExitCode::SUCCESS
+        }
         Command::Config { reference: true } => {
             print!("{}", config::reference());
             ExitCode::SUCCESS

@@ -1,0 +1,133 @@
+//! Events as people read them: what stays the same from tick to tick is one row.
+
+use super::parse::{Event, Kind};
+use crate::ops::show::{clock, paragraph, table};
+use chrono_tz::Tz;
+use reveille::domain::{Instant, NodeId};
+use std::collections::BTreeMap;
+
+/// The same decision of the same function on the same node, from tick to tick.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    from: Instant,
+    to: Instant,
+    /// How often it was decided.
+    times: usize,
+    event: Event,
+}
+
+pub(super) fn write(
+    events: &[Event],
+    names: &BTreeMap<NodeId, String>,
+    each: bool,
+    (from, to): (Instant, Instant),
+    zone: Tz,
+    unread: &[String],
+) -> String {
+    let span = |at: Instant| at.with_timezone(&zone).format("%Y-%m-%d %H:%M %Z").to_string();
+    let mut text = format!("{} to {}\n", span(from), span(to));
+    if events.is_empty() {
+        text += "Nothing was decided or done.\n";
+    } else {
+        let rows = joined(events, each).into_iter().map(|row| cells(&row, names, to, zone)).collect();
+        text += &table(&["when", "node", "what", "why"], rows);
+    }
+    unread.iter().for_each(|unread| text += &paragraph(&format!("Not read: {unread}")));
+    text
+}
+
+fn joined(events: &[Event], each: bool) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    // Where the newest row of each function and node stands.
+    let mut newest: BTreeMap<(&str, Option<&NodeId>, Option<&str>), usize> = BTreeMap::new();
+    for event in events {
+        let row = Row { from: event.at, to: event.at, times: 1, event: event.clone() };
+        if each || event.kind != Kind::Decided {
+            rows.push(row);
+            continue;
+        }
+        let function = event.function.as_deref().unwrap_or_default();
+        let key = (function, event.node.as_ref(), event.pool.as_ref().map(|pool| pool.as_str()));
+        let same = newest.get(&key).and_then(|n| rows.get_mut(*n));
+        let same = same.filter(|row| row.event.what == event.what && row.event.reason == event.reason);
+        match same {
+            // Two days of one look are one decision.
+            Some(row) if row.to == event.at => {}
+            Some(row) => (row.to, row.times) = (event.at, row.times + 1),
+            None => {
+                newest.insert(key, rows.len());
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+fn cells(row: &Row, names: &BTreeMap<NodeId, String>, now: Instant, zone: Tz) -> Vec<String> {
+    let event = &row.event;
+    let from = clock(row.from, now, zone);
+    let when = if row.times > 1 { format!("{from} to {}", clock(row.to, now, zone)) } else { from };
+    let pool = || event.pool.as_ref().map_or_else(|| "all".to_owned(), |pool| format!("pool {pool}"));
+    let name = |id: &NodeId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let times = if row.times > 1 { format!(" ({} times)", row.times) } else { String::new() };
+    let mark = if event.kind == Kind::Decided { "" } else { "* " };
+    vec![
+        when,
+        event.node.as_ref().map_or_else(pool, name),
+        format!("{mark}{}", event.what),
+        format!("{}{times}", event.reason),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille::domain::PoolName;
+
+    fn at(minute: i64) -> Instant {
+        let nine: Instant = "2026-11-30T09:00:00Z".parse().expect("a time");
+        nine + chrono::TimeDelta::minutes(minute)
+    }
+
+    fn event(minute: i64, kind: Kind, node: &str, what: &str, reason: &str) -> Event {
+        Event {
+            at: at(minute),
+            kind,
+            function: Some("idle-check".to_owned()),
+            pool: PoolName::new("voice").ok(),
+            node: NodeId::new(node).ok(),
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+            stops_not_before: None,
+        }
+    }
+
+    fn rows(events: &[Event], each: bool) -> Vec<(i64, i64, usize)> {
+        let minutes = |to: Instant| (to - at(0)).num_minutes();
+        joined(events, each).iter().map(|row| (minutes(row.from), minutes(row.to), row.times)).collect()
+    }
+
+    #[test]
+    fn what_stays_the_same_is_one_row_of_each_node() {
+        let keep = |minute, node, reason| event(minute, Kind::Decided, node, "keep", reason);
+        let events = [
+            keep(0, "i-a", "recent_use"),
+            keep(0, "i-b", "asleep"),
+            keep(5, "i-a", "recent_use"),
+            keep(5, "i-b", "asleep"),
+            event(6, Kind::Effect, "i-a", "leased", "call-1"),
+            event(6, Kind::Effect, "i-a", "leased", "call-1"),
+            keep(10, "i-a", "leased"),
+            keep(15, "i-a", "recent_use"),
+        ];
+        let expected = [(0, 5, 2), (0, 5, 2), (6, 6, 1), (6, 6, 1), (10, 10, 1), (15, 15, 1)];
+        assert_eq!(rows(&events, false), expected, "an effect is never joined, and another reason ends the row");
+        assert_eq!(rows(&events, true).len(), events.len());
+    }
+
+    #[test]
+    fn two_days_of_one_look_count_once() {
+        let within = || event(0, Kind::Decided, "i-a", "nothing", "uptime_within");
+        assert_eq!(rows(&[within(), within()], false), [(0, 0, 1)]);
+    }
+}

@@ -1,0 +1,315 @@
+//! The operator's command on the local AWS: what it shows and does, and what it says of a mistake.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reveille::domain::NodeId;
+use reveille_tests::operator::{Operated, Said};
+use reveille_tests::stage::{Stage, pool_behind, voice_pools};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+fn nine() -> DateTime<Utc> {
+    "2026-11-30T09:00:00Z".parse().unwrap()
+}
+
+/// One node that was started by hand 40 minutes ago and is proved alive since, with a request 12 minutes ago.
+async fn used() -> (Operated, NodeId) {
+    let began = nine() - TimeDelta::minutes(40);
+    let operated = Operated::on(Stage::open(began).await.unwrap()).await.unwrap();
+    let node = operated.stage.add_node("gpu-1", "voice", true).await.unwrap();
+    operated.tick().await.unwrap();
+    operated.stage.pass(TimeDelta::minutes(38)).await;
+    operated.stage.prove_alive(began).await.unwrap();
+    operated.stage.put_points(&[("RequestCount", nine() - TimeDelta::minutes(12), 3.0)]).await.unwrap();
+    (operated, node)
+}
+
+/// One sleeping node.
+async fn asleep() -> (Operated, NodeId) {
+    let stage = Stage::open(nine() - TimeDelta::minutes(4)).await.unwrap();
+    let node = stage.add_node("gpu-1", "voice", false).await.unwrap();
+    (Operated::on(stage).await.unwrap(), node)
+}
+
+fn is_good(said: &Said) {
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+}
+
+/// One line that says what to do, with this exit code.
+fn is_refused(said: &Said, code: i32, has: &[&str]) {
+    assert_eq!((said.code, said.out.as_str()), (code, ""), "{said:?}");
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+    assert!(said.err.starts_with("reveille: "), "{said:?}");
+    has.iter().for_each(|text| assert!(said.err.contains(text), "{text}: {said:?}"));
+}
+
+/// The text without its line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+// Status.
+
+#[tokio::test]
+async fn status_says_why_a_node_is_on_and_when_it_may_stop() {
+    let (operated, node) = used().await;
+    operated.stage.aws.clear_calls().await;
+    let said = operated.reveille(&["status", "--json"]).await;
+    is_good(&said);
+    let status = said.json();
+    assert_eq!((&status["region"], &status["unread"]), (&json!("us-east-1"), &json!([])));
+    let pool = &status["pools"][0];
+    assert_eq!((&pool["pool"], &pool["gate"], &pool["today_seconds"]), (&json!("voice"), &Value::Null, &json!(2400)));
+    assert_eq!(pool["month"]["amount"], "1000.00");
+    let seen = &pool["nodes"][0];
+    let expected = json!({
+        "node": node, "name": "gpu-1", "state": "running", "phase": "ready", "since": "2026-11-30T08:20:00Z",
+        "reason": "recent_use", "last_use_at": "2026-11-30T08:49:00Z", "stops_not_before": "2026-11-30T09:19:00Z",
+        "today_seconds": 2400, "calls": 0, "unknown": null,
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&seen[name], value, "{name}: {seen}");
+    }
+    let writes = ["UpdateItem", "PutItem", "StopInstances", "StartInstances", "Publish", "CreateBudget"];
+    let calls = operated.stage.aws.calls().await;
+    assert!(calls.iter().all(|call| !writes.contains(&call.action.as_str())), "it only looks: {calls:?}");
+}
+
+#[tokio::test]
+async fn status_is_a_table_within_eighty_columns() {
+    let (operated, _) = used().await;
+    let said = operated.reveille(&["status"]).await;
+    is_good(&said);
+    println!("{}", said.out);
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    for text in ["gpu-1", "ready", "08:20", "08:49", "09:19", "0 h 40 min", "recent_use", "gate open"] {
+        assert!(said.out.contains(text), "{text}: {}", said.out);
+    }
+}
+
+#[tokio::test]
+async fn status_tells_a_node_that_nothing_will_stop_and_a_source_that_cannot_be_read() {
+    let (operated, _) = used().await;
+    operated.stage.add_node("stray", "vioce", false).await.unwrap();
+    let fault = json!([{"service": "cloudwatch", "action": "GetMetricData", "code": "AccessDenied", "times": -1}]);
+    operated.stage.aws.faults(fault).await;
+    let said = operated.reveille(&["status"]).await;
+    is_good(&said);
+    for text in
+        ["Pool vioce", "nothing will ever stop its nodes", "unknown: failed", "read activity failed: AccessDenied"]
+    {
+        assert!(said.out.contains(text), "{text}: {}", said.out);
+    }
+    let pools = operated.reveille(&["status", "--json"]).await.json()["pools"].clone();
+    assert_eq!((&pools[0]["pool"], &pools[1]["configured"]), (&json!("vioce"), &json!(true)), "{pools}");
+    assert_eq!(pools[1]["nodes"][0]["reason"], "signals_unknown");
+}
+
+#[tokio::test]
+async fn status_shows_times_of_the_configured_zone() {
+    let stage = Stage::open_with(nine(), &voice_pools(), &[("REVEILLE_ZONE", "Asia/Seoul")]).await.unwrap();
+    let operated = Operated::on(stage).await.unwrap();
+    let said = operated.reveille(&["status"]).await;
+    assert!(said.out.starts_with("reveille in us-east-1, 2026-11-30 18:00:00 KST"), "{said:?}");
+    assert!(said.out.contains("No node has the tag reveille:pool=voice."), "{said:?}");
+}
+
+// Steering.
+
+#[tokio::test]
+async fn a_wake_starts_the_node_under_the_functions_own_rights() {
+    let (operated, node) = asleep().await;
+    operated.stage.aws.clear_calls().await;
+    let said = operated.reveille(&["wake"]).await;
+    is_good(&said);
+    assert!(said.out.contains("is starting, ready in about 60 s"), "{said:?}");
+    assert_eq!(operated.stage.state(&node).await.unwrap(), "pending");
+    let again = operated.reveille(&["wake", "gpu-1", "--json"]).await;
+    is_good(&again);
+    assert_eq!((&again.json()["state"], &again.json()["woken_by"]["caller"]), (&json!("starting"), &json!("cli:moto")));
+    let starts = operated.stage.aws.calls().await.iter().filter(|call| call.action == "StartInstances").count();
+    assert_eq!(starts, 1);
+}
+
+#[tokio::test]
+async fn a_hold_keeps_a_node_until_it_is_released() {
+    let (operated, _) = used().await;
+    let said = operated.reveille(&["hold", "--for", "2h", "--note", "demonstration at ten"]).await;
+    is_good(&said);
+    assert!(said.out.contains("is held until 2026-11-30 11:00 UTC"), "{said:?}");
+    let status = flat(&operated.reveille(&["status"]).await.out);
+    assert!(status.contains("held. A person holds it"), "{status}");
+    assert!(status.contains("Held until 11:00: demonstration at ten (cli:moto)."), "{status}");
+    is_good(&operated.reveille(&["release", "gpu-1"]).await);
+    let status = operated.reveille(&["status", "--json"]).await.json();
+    assert_eq!(status["pools"][0]["nodes"][0]["reason"], "recent_use");
+    is_refused(&operated.reveille(&["release"]).await, 1, &["had no hold"]);
+}
+
+#[tokio::test]
+async fn a_hold_without_an_end_or_a_note_is_refused_with_what_to_write() {
+    let (mut operated, _) = asleep().await;
+    // Told before anything is asked of anybody.
+    operated.shell.insert("AWS_ACCESS_KEY_ID".to_owned(), String::new());
+    let note = ["--note", "demonstration"];
+    is_refused(&operated.reveille(&[&["hold"], &note[..]].concat()).await, 2, &["--for 2h"]);
+    is_refused(&operated.reveille(&[&["hold", "--for", "40d"], &note[..]].concat()).await, 2, &["31 days at most"]);
+    is_refused(&operated.reveille(&["hold", "--for", "2h"]).await, 2, &["--note"]);
+    is_refused(&operated.reveille(&["gate", "close", "--for", "2h"]).await, 2, &["--note"]);
+}
+
+#[tokio::test]
+async fn a_closed_gate_takes_no_wake_until_it_is_opened() {
+    let (operated, node) = asleep().await;
+    let said = operated.reveille(&["gate", "close", "--note", "the model is being moved"]).await;
+    is_good(&said);
+    assert!(said.out.contains("closed until a person opens it"), "{said:?}");
+    let (status, answer, _) = operated.stage.prewarm(&Value::Null).await;
+    assert_eq!((status, &answer["gate"]), (403, &json!("the model is being moved")), "no operator's name");
+    is_refused(&operated.reveille(&["wake"]).await, 1, &["the gate is closed: the model is being moved"]);
+    is_refused(&operated.reveille(&["wait"]).await, 1, &["the gate is closed"]);
+    let shown = operated.reveille(&["status"]).await.out;
+    assert!(shown.contains("gate CLOSED until a person opens it: the model is being moved"), "{shown}");
+    let opened = operated.reveille(&["gate", "open", "--note", "it is moved"]).await;
+    is_good(&opened);
+    assert!(opened.out.contains("is open; a person had closed it"), "{opened:?}");
+    is_good(&operated.reveille(&["wake"]).await);
+    assert_eq!(operated.stage.state(&node).await.unwrap(), "pending");
+}
+
+#[tokio::test]
+async fn a_gate_with_an_end_opens_by_itself() {
+    let (operated, _) = asleep().await;
+    let said = operated.reveille(&["gate", "close", "--for", "90m", "--note", "moving"]).await;
+    assert!(said.out.contains("until 2026-11-30 10:30 UTC"), "{said:?}");
+    operated.stage.pass(TimeDelta::minutes(90)).await;
+    is_good(&operated.reveille(&["wake"]).await);
+}
+
+// Waiting.
+
+#[tokio::test]
+async fn wait_ends_when_the_node_is_ready() {
+    let (operated, node) = asleep().await;
+    is_refused(&operated.reveille(&["wait"]).await, 1, &["nobody wants one", "reveille wake"]);
+    is_good(&operated.reveille(&["wake"]).await);
+    is_refused(&operated.reveille(&["wait", "--timeout", "0s"]).await, 1, &["already_starting"]);
+    let waiting = operated.command(&["wait", "--json"]).unwrap().stdout(Stdio::piped()).spawn().unwrap();
+    // Its first look finds the node on its way.
+    while !operated.stage.aws.calls().await.iter().rev().take(9).any(|call| call.action == "BatchGetItem") {
+        tokio::task::yield_now().await;
+    }
+    operated.stage.pass(TimeDelta::minutes(3)).await;
+    let output = waiting.wait_with_output().await.unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &said["state"], &said["node"]), (Some(0), &json!("ready"), &json!(node)));
+}
+
+// Mistakes.
+
+#[tokio::test]
+async fn without_credentials_or_a_region_it_says_what_to_do() {
+    let (mut operated, _) = asleep().await;
+    let region = operated.shell.insert("AWS_REGION".to_owned(), String::new()).unwrap();
+    is_refused(&operated.reveille(&["status"]).await, 2, &["no region", "--region"]);
+    operated.shell.insert("AWS_REGION".to_owned(), region);
+    operated.shell.insert("AWS_SECRET_ACCESS_KEY".to_owned(), String::new());
+    operated.shell.insert("AWS_ACCESS_KEY_ID".to_owned(), String::new());
+    is_refused(&operated.reveille(&["status"]).await, 2, &["no AWS credentials", "aws sso login"]);
+    is_refused(&operated.reveille(&["status", "--profile", "nobody"]).await, 2, &["no AWS credentials", "nobody"]);
+}
+
+#[tokio::test]
+async fn a_deployment_that_is_not_there_is_named() {
+    let (operated, _) = asleep().await;
+    let said = operated.reveille(&["status", "--name", "other"]).await;
+    is_refused(&said, 2, &["no function other-idle-check in us-east-1", "--region", "--name"]);
+}
+
+#[tokio::test]
+async fn the_settings_of_the_shell_come_before_the_deployed_ones() {
+    let (mut operated, _) = asleep().await;
+    operated.shell.extend(operated.stage.vars.clone());
+    operated.shell.insert("REVEILLE_IDLE_MINUTES".to_owned(), "5".to_owned());
+    is_refused(&operated.reveille(&["status"]).await, 2, &["REVEILLE_IDLE_MINUTES"]);
+    operated.shell.insert("REVEILLE_IDLE_MINUTES".to_owned(), "45".to_owned());
+    is_good(&operated.reveille(&["status", "--name", "no-such-function"]).await);
+    operated.shell.insert("REVEILLE_TABLE".to_owned(), "elsewhere".to_owned());
+    is_refused(&operated.reveille(&["status"]).await, 2, &["no table elsewhere in us-east-1", "REVEILLE_TABLE"]);
+}
+
+#[tokio::test]
+async fn a_pool_or_node_that_is_not_meant_is_named() {
+    let pools = json!({"voice": voice_pools()["voice"], "batch": pool_behind("app/batch/1")});
+    let operated = Operated::on(Stage::open_with(nine(), &pools, &[]).await.unwrap()).await.unwrap();
+    for words in [&["wake"][..], &["hold", "--for", "1h", "--note", "x"], &["gate", "open", "--note", "x"], &["wait"]] {
+        is_refused(&operated.reveille(words).await, 2, &["several pools", "--pool (batch, voice)"]);
+    }
+    is_refused(
+        &operated.reveille(&["wake", "--pool", "vioce"]).await,
+        2,
+        &["no pool \"vioce\"; there is batch, voice"],
+    );
+    is_refused(&operated.reveille(&["status", "--pool", "x"]).await, 2, &["no pool \"x\""]);
+    is_refused(
+        &operated.reveille(&["wake", "gpu-9"]).await,
+        2,
+        &["no node of a configured pool has this Name tag or id"],
+    );
+    is_refused(&operated.reveille(&["wait", "gpu-9"]).await, 2, &["gpu-9"]);
+    is_refused(&operated.reveille(&["wake", "gpu-9", "--pool", "voice"]).await, 2, &["not both"]);
+    for name in ["gpu-1", "gpu-2"] {
+        operated.stage.add_node(name, "voice", false).await.unwrap();
+    }
+    let said = operated.reveille(&["hold", "--pool", "voice", "--for", "1h", "--note", "x"]).await;
+    is_refused(&said, 2, &["has not exactly one node: name one (i-"]);
+}
+
+#[tokio::test]
+async fn a_refusal_of_aws_is_one_line_with_what_to_do() {
+    let rows = [
+        ("ec2", "DescribeInstances", "UnauthorizedOperation", "docs/operator.md"),
+        ("dynamodb", "BatchGetItem", "AccessDeniedException", "docs/operator.md"),
+        ("sts", "GetCallerIdentity", "ExpiredToken", "sign in again"),
+    ];
+    let (operated, _) = asleep().await;
+    for (service, action, code, todo) in rows {
+        let fault = json!([{"service": service, "action": action, "code": code, "times": -1}]);
+        operated.stage.aws.faults(fault).await;
+        let command = if service == "sts" { "wake" } else { "status" };
+        is_refused(&operated.reveille(&[command]).await, 3, &[code, todo]);
+        operated.stage.aws.clear_faults().await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_be_reached_is_named() {
+    let (mut operated, _) = asleep().await;
+    operated.shell.insert("AWS_ENDPOINT_URL_LAMBDA".to_owned(), "http://127.0.0.1:9".to_owned());
+    is_refused(
+        &operated.reveille(&["status"]).await,
+        3,
+        &["read the settings of reveille-idle-check failed: NoAnswer"],
+    );
+}
+
+// Help.
+
+#[tokio::test]
+async fn help_has_examples_and_exit_codes_and_fits_a_terminal() {
+    let (operated, _) = asleep().await;
+    let help = operated.reveille(&["--help"]).await;
+    is_good(&help);
+    assert!(help.out.contains("Exit codes:"), "{help:?}");
+    let commands = ["status", "wake", "wait", "hold", "release", "gate close", "gate open", "completions"];
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let said = operated.reveille(&words).await;
+        is_good(&said);
+        assert!(said.out.contains("Example"), "{command}: {}", said.out);
+        let long: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{command}: {long:#?}");
+    }
+    assert!(operated.reveille(&["completions", "bash"]).await.out.contains("_reveille()"));
+}
