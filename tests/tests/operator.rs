@@ -5,7 +5,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille::domain::NodeId;
 use reveille_tests::operator::{Operated, Said};
-use reveille_tests::stage::{Stage, pool_behind, voice_pools};
+use reveille_tests::stage::{LOG_GROUP, Stage, pool_behind, voice_pools};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -206,6 +206,109 @@ async fn wait_ends_when_the_node_is_ready() {
     assert_eq!((output.status.code(), &said["state"], &said["node"]), (Some(0), &json!("ready"), &json!(node)));
 }
 
+// Events.
+
+/// A node that a line of the request log woke at ten in the evening, and that was stopped when nobody used it any more.
+async fn night() -> (Operated, NodeId) {
+    let ten: DateTime<Utc> = "2026-11-30T22:00:00Z".parse().unwrap();
+    let stage = Stage::open(ten - TimeDelta::minutes(4)).await.unwrap();
+    let node = stage.add_node("gpu-1", "voice", false).await.unwrap();
+    let operated = Operated::on(stage).await.unwrap();
+    let line = r#"192.0.2.7 - - [30/Nov/2026:22:00:00 +0000] "POST /v1/calls HTTP/1.1" 200 3 "-" "voice-app/3.1""#;
+    let woken = operated.stage.log_lines(LOG_GROUP, &[line.to_owned()]).await;
+    operated.log("wake", &woken.logs).await.unwrap();
+    for n in 0..10 {
+        operated.stage.pass(TimeDelta::minutes(5)).await;
+        operated.stage.prove_alive(ten + TimeDelta::minutes(n * 5)).await.unwrap();
+        operated.tick().await.unwrap();
+    }
+    assert_eq!(operated.stage.state(&node).await.unwrap(), "stopped");
+    let morning: DateTime<Utc> = "2026-12-01T07:00:00Z".parse().unwrap();
+    operated.stage.aws.set_clock(morning).await;
+    (operated, node)
+}
+
+#[tokio::test]
+async fn events_say_why_it_was_on_last_night() {
+    let (operated, node) = night().await;
+    let said = operated.reveille(&["events", "--since", "12h"]).await;
+    is_good(&said);
+    println!("{}", said.out);
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let text = flat(&said.out);
+    let in_order = [
+        "2026-11-30 19:00 UTC to 2026-12-01 07:00 UTC",
+        "* demand log_line for /v1/calls by voice-app",
+        "start wanted",
+        "* start wanted",
+        "* launched g6.xlarge, log_line",
+        "keep recent_start",
+        "* idle_mark first_reading",
+        "stop idle",
+        "* stop idle",
+        "* ended ran 40 min, nobody used it",
+        "keep asleep",
+    ];
+    let mut from = 0;
+    for part in in_order {
+        let found = text[from..].find(part).unwrap_or_else(|| panic!("{part} after {from}: {text}"));
+        from += found + part.len();
+    }
+    let events = operated.reveille(&["events", "gpu-1", "--since", "12h", "--json"]).await.json();
+    let events = events["events"].as_array().unwrap().clone();
+    assert!(events.iter().all(|event| event["node"] == json!(node)), "{events:?}");
+    let kept = events.iter().filter(|event| event["what"] == "keep").count();
+    let each = operated.reveille(&["events", node.as_str(), "--since", "12h", "--each"]).await.out;
+    assert_eq!(each.lines().filter(|line| line.contains(" keep ")).count(), kept, "a line for each: {each}");
+    assert!(!operated.reveille(&["events", "--since", "1h"]).await.out.contains("demand"), "not so far back");
+}
+
+#[tokio::test]
+async fn an_operators_own_orders_are_events() {
+    let (operated, _) = asleep().await;
+    for words in [
+        &["hold", "--for", "1h", "--note", "demonstration"][..],
+        &["release"],
+        &["gate", "close", "--note", "moving"],
+        &["gate", "open", "--note", "moved"],
+        &["wake"],
+    ] {
+        is_good(&operated.reveille(words).await);
+    }
+    let text = flat(&operated.reveille(&["events"]).await.out);
+    for part in [
+        "* held until 2026-11-30 10:00:00 UTC: demonstration (cli:moto)",
+        "* released cli:moto",
+        "* gate_closed moving (cli:moto)",
+        "* gate_opened moved (cli:moto)",
+        "* demand prewarm by cli:moto",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_not_there_or_may_not_be_read_is_named() {
+    let (mut operated, _) = asleep().await;
+    let refuse = |times: i64| json!([{"service": "logs", "action": "FilterLogEvents", "code": "AccessDeniedException", "times": times}]);
+    operated.stage.aws.faults(refuse(1)).await;
+    let said = operated.reveille(&["events"]).await;
+    is_good(&said);
+    assert!(
+        flat(&said.out).contains("Not read: read log group /aws/lambda/reveille-wake failed: AccessDenied"),
+        "{said:?}"
+    );
+    operated.stage.aws.faults(refuse(-1)).await;
+    is_refused(&operated.reveille(&["events"]).await, 3, &["/aws/lambda/reveille-wake", "docs/operator.md"]);
+    operated.stage.aws.clear_faults().await;
+    operated.shell.extend(operated.stage.vars.clone());
+    let said = operated.reveille(&["events", "--name", "other"]).await;
+    is_refused(&said, 2, &["no log group /aws/lambda/other-* in us-east-1", "--name"]);
+    is_refused(&operated.reveille(&["events", "gpu-9"]).await, 2, &["no node is called"]);
+    let said = operated.reveille(&["events", "--since", "yesterday"]).await;
+    assert_eq!((said.code, said.err.contains("2h, 90m or 3d")), (2, true), "{said:?}");
+}
+
 // Mistakes.
 
 #[tokio::test]
@@ -302,7 +405,8 @@ async fn help_has_examples_and_exit_codes_and_fits_a_terminal() {
     let help = operated.reveille(&["--help"]).await;
     is_good(&help);
     assert!(help.out.contains("Exit codes:"), "{help:?}");
-    let commands = ["status", "wake", "wait", "hold", "release", "gate close", "gate open", "completions"];
+    let commands =
+        ["status", "wake", "wait", "hold", "release", "events", "gate close", "gate open", "doctor", "completions"];
     for command in commands {
         let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let said = operated.reveille(&words).await;
