@@ -42,7 +42,7 @@ tf() { timeout 600 "$terraform" "$@"; }
 "$terraform" version | head -1
 tf fmt -check -diff -recursive infra || { echo "infra: run terraform fmt -recursive infra" >&2; exit 1; }
 python3 tests/infra/check.py infra
-PYTHONPATH=tests python3 -m unittest test_manifest
+PYTHONPATH=tests:tests/infra python3 -m unittest test_manifest test_rights
 
 for module in modules/controller/rules modules/controller modules/node examples/voice-node examples/existing-node; do
     echo "== $module"

@@ -821,12 +821,12 @@ class StatusCheckMetrics(Ec2Case):
         self.assertEqual([2879.0] * 10, [sum(one["Values"]) for one in results])
 
 
-def cbor_call(action, *, zipped=False, **parameters):
+def cbor_call(action, *, zipped=False, key="test", **parameters):
     """A CloudWatch call as the Rust SDK makes it: (status, headers, answer or decoded error)."""
     operation = cbor.cloudwatch_operation(action)
     request = botocore.serialize.RpcV2CBORSerializer().serialize_to_request(parameters, operation)
     headers = dict(request["headers"]) | {
-        "Authorization": f"AWS4-HMAC-SHA256 Credential=test/20261130/{REGION}/monitoring/aws4_request, Signature=0"
+        "Authorization": f"AWS4-HMAC-SHA256 Credential={key}/20261130/{REGION}/monitoring/aws4_request, Signature=0"
     }
     body = bytes(request["body"])
     if zipped:
@@ -989,7 +989,7 @@ class Calls(Ec2Case):
         aws.admin("DELETE", "calls")
         self.stop(node)
         self.assert_refused("IncorrectInstanceState", self.ec2.start_instances, InstanceIds=[node])
-        logged = {"at_ms": START_MS + 20_000, "service": "ec2", "target": node}
+        logged = {"at_ms": START_MS + 20_000, "service": "ec2", "target": node, "key": "test"}
         expected = [
             logged | {"action": "StopInstances", "status": 200},
             logged | {"action": "StartInstances", "status": 400},

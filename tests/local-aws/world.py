@@ -16,6 +16,7 @@ from cloudwatch import CloudWatch
 from config import GLOBAL_DEFAULTS, Config
 from ec2_life import Ec2Life
 from faults import Faults
+from iam import Iam
 
 
 class World:
@@ -28,6 +29,7 @@ class World:
         self.cloudwatch = CloudWatch(self.clock, self.config, self.life)
         self.budgets = Budgets(self.clock)
         self.faults = Faults()
+        self.iam = Iam(self.clock)
         self.calls: list[dict[str, Any]] = []
         self.published: list[dict[str, Any]] = []
         give_clock_to_moto(self.clock)
@@ -45,6 +47,7 @@ class World:
         self.cloudwatch.reset()
         self.budgets.reset()
         self.faults.clear()
+        self.iam.forget()
         self.calls.clear()
         self.published.clear()
         self.config.values = dict(GLOBAL_DEFAULTS)
