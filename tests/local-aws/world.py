@@ -9,6 +9,7 @@ from moto.moto_api._internal.models import moto_api_backend
 
 import dynamodb
 import ec2_moto
+import event_patterns
 import lambda_moto
 import log_events
 import log_filters
@@ -40,6 +41,7 @@ class World:
         log_events.install(self.clock, self.config)
         log_filters.install(self.clock)
         dynamodb.install()
+        event_patterns.install()
         self._record_published()
         _answer_long_polls_at_once()
 
