@@ -11,6 +11,11 @@ pub(super) async fn play(services: Services) -> StageResult<Day> {
     let (balancer, target_group) = balancer(&services)?;
     let mut day = Day::begin(services, Signal::Balancer { balancer, target_group, open: 1 }).await?;
     day.tell("a job holds one connection open, and sends no further request");
+    day.until(day.at(10, 0)).await?;
+    day.tell("a person holds the node by its tag until noon");
+    day.hold(day.at(12, 0)).await?;
+    day.until(day.at(13, 0)).await?;
+    day.take_tags_off().await?;
     day.until(day.at(21, 0)).await?;
     day.set_open(0);
     let job_ends = day.now();
@@ -33,7 +38,7 @@ pub(super) async fn play(services: Services) -> StageResult<Day> {
         (status, ready) == (202, 200),
         format!("{status}, then {ready}"),
     );
-    day.until(asked + TimeDelta::minutes(55)).await?;
+    day.until(asked + TimeDelta::minutes(50)).await?;
     day.check_sleep("an entry without a call holds the node no longer than a request", asked);
     Ok(day)
 }
