@@ -13,13 +13,13 @@ locals {
       Action   = ["ec2:DescribeInstances"]
       Resource = "*"
     }]
-    readiness = [{
+    readiness = [for key in ["checks"] : {
       # Neither does this one.
       Sid      = "SeeStatusChecks"
       Effect   = "Allow"
       Action   = ["ec2:DescribeInstanceStatus"]
       Resource = "*"
-    }]
+    } if local.reads_checks]
     disks = [{
       # Nor this one.
       Sid      = "SeeVolumes"
@@ -120,7 +120,7 @@ locals {
   every = ["look", "ledger", "tell"]
   rights = {
     wake         = concat(local.every, ["readiness", "start", "change", "grant", "fail"], local.reads_ready_metric ? ["metrics"] : [])
-    idle-check   = concat(local.every, ["readiness", "metrics", "count", "start", "stop", "change", "grant"])
+    idle-check   = concat(local.every, ["readiness", "count", "start", "stop", "change", "grant"], local.reads_metrics ? ["metrics"] : [])
     uptime-alarm = concat(local.every, ["metrics", "history"])
     budget-guard = concat(local.every, ["disks", "history", "note", "budget"])
   }
