@@ -37,8 +37,8 @@ pub(super) enum Signal {
         balancer: String,
         /// The target group of its healthy hosts.
         target_group: String,
-        /// Calls that are open.
-        open: u32,
+        /// Calls that are open; none where the load balancer writes nothing at all.
+        open: Option<u32>,
     },
 }
 
@@ -202,6 +202,7 @@ impl Day {
                 }
             }
             Signal::Balancer { balancer, target_group, open } => {
+                let Some(open) = open else { return Ok(()) };
                 // Visible a minute after its own minute has ended.
                 let bucket = now - TimeDelta::minutes(2);
                 let mut points = vec![("HealthyHostCount", self.healthy(bucket), Some(target_group.as_str()))];
@@ -237,7 +238,14 @@ impl Day {
     pub(super) fn set_open(&mut self, calls: u32) {
         match &mut self.signal {
             Signal::Beats(nodes) => nodes.iter().for_each(|node| node.set_open(calls)),
-            Signal::Balancer { open, .. } => *open = calls,
+            Signal::Balancer { open, .. } => *open = Some(calls),
+        }
+    }
+
+    /// The load balancer writes nothing any more, not even that it is alive.
+    pub(super) fn silence(&mut self) {
+        if let Signal::Balancer { open, .. } = &mut self.signal {
+            *open = None;
         }
     }
 
@@ -315,6 +323,12 @@ impl Day {
             }
         }
         Ok(Call { asked, connected, ended })
+    }
+
+    /// Messages of this kind to people so far.
+    pub(super) async fn told(&self, kind: &str) -> usize {
+        let told = self.services.aws.published().await;
+        told.iter().filter(|message| message.attributes.get("kind").is_some_and(|one| one == kind)).count()
     }
 
     /// Notes and prints what was looked for.

@@ -9,8 +9,8 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The type that the node was made with.
-const FIRST_TYPE: &str = "g6.xlarge";
+/// The example's types, the one that the node was made with first.
+const TYPES: [&str; 2] = ["g6.xlarge", "g5.xlarge"];
 
 /// Plays it.
 pub(super) async fn play(services: Services, out: &Path) -> StageResult<Day> {
@@ -99,7 +99,7 @@ async fn calls(day: &mut Day, group: &str) -> StageResult<()> {
 async fn trouble(day: &mut Day, group: &str) -> StageResult<()> {
     day.until(day.at(8, 0)).await?;
     day.tell("EC2 has no machine of the first type");
-    day.services.aws.config(json!({"no_capacity_types": [FIRST_TYPE]})).await;
+    day.services.aws.config(json!({"no_capacity_types": [TYPES[0]]})).await;
     let asked = day.now();
     let call = day.call("other-type", TimeDelta::minutes(5), true).await?;
     day.services.aws.config(json!({"no_capacity_types": []})).await;
@@ -117,6 +117,21 @@ async fn trouble(day: &mut Day, group: &str) -> StageResult<()> {
     let stopped = day.first("stopped", held_until);
     let ok = stopped.is_some_and(|at| at < held_until + TimeDelta::minutes(15));
     day.check("and stopped when the hold has ended", ok, format!("{stopped:?}"));
+
+    day.tell("EC2 has no machine of any type for seven minutes");
+    day.services.aws.config(json!({"no_capacity_types": TYPES})).await;
+    let (status, answer) = day.ask("POST", "/wake", &Value::Null).await?;
+    let asked = day.now();
+    day.until(asked + TimeDelta::minutes(7)).await?;
+    day.services.aws.config(json!({"no_capacity_types": []})).await;
+    day.until(asked + TimeDelta::minutes(20)).await?;
+    let running = day.first("running", asked).map(|at| (at - asked).num_minutes());
+    let ok = status == 503 && answer["state"] == "no_capacity" && running.is_some();
+    day.check(
+        "a wake without capacity is met by a later tick",
+        ok,
+        format!("{status}, running after {running:?} minutes"),
+    );
 
     day.tell("the ledger fails for ten minutes, and a request comes");
     let from = day.at(11, 1);
