@@ -1,0 +1,5 @@
+//! Replays a trace of calls on virtual time through the decision code of the functions, and says what each plan costs and whom
+//! it keeps waiting.
+
+pub mod replay;
+pub mod trace;
