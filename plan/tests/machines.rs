@@ -51,11 +51,11 @@ struct Machines {
 }
 
 fn node_id(number: usize) -> NodeId {
-    NodeId::new(format!("i-{number:04}")).unwrap()
+    NodeId::new(format!("i-{number:04}")).expect("an id")
 }
 
 fn pool() -> PoolName {
-    PoolName::new("trace").unwrap()
+    PoolName::new("trace").expect("a name")
 }
 
 fn caller() -> Caller {
@@ -137,7 +137,7 @@ impl Machines {
             let Some(seen) = self.world.node(&id).filter(|seen| seen.state == NodeState::Running).cloned() else {
                 continue;
             };
-            let launched = seen.launched_at.unwrap();
+            let launched = seen.launched_at.expect("it runs");
             let ready_since = launched + TimeDelta::seconds(self.plan.boot);
             let ready = now >= ready_since;
             self.ready_at.insert(id.clone(), ready_since.timestamp());
@@ -160,7 +160,7 @@ impl Machines {
     fn lease(&mut self, id: u64, lasts: Option<i64>) -> Option<LeaseAnswer> {
         let ctx = self.context();
         let wish = LeaseWish {
-            id: LeaseId::new(format!("c{id}")).unwrap(),
+            id: LeaseId::new(format!("c{id}")).expect("an id"),
             target: lasts.map(|_| Target::Pool(pool())),
             lasts: lasts.map(|lasts| TimeDelta::seconds(lasts + 60)),
             renews: false,
@@ -190,7 +190,7 @@ impl Machines {
         let rules = self.plan.rules.clone();
         (0..self.plan.nodes).any(|number| {
             let id = node_id(number);
-            let seen = self.world.node(&id).cloned().unwrap();
+            let seen = self.world.node(&id).cloned().expect("a node");
             let ready = self.ready_at.get(&id).is_some_and(|at| *at <= now.timestamp());
             let calls = self.world.record(&pool()).node(&id).calls(now);
             seen.state == NodeState::Running && ready && rules.has_room(calls)
@@ -215,7 +215,7 @@ impl Machines {
             self.beat();
             let is_ready = self.ready_at.values().any(|at| *at == now);
             let now_states: Vec<NodeState> =
-                (0..self.plan.nodes).map(|number| self.world.node(&node_id(number)).unwrap().state).collect();
+                (0..self.plan.nodes).map(|number| self.world.node(&node_id(number)).expect("a node").state).collect();
             if is_ready {
                 self.serve_waiting();
             }
@@ -248,10 +248,12 @@ impl Machines {
                     self.drive(&mut IdleRun::new(ctx));
                 }
             }
-            states = (0..self.plan.nodes).map(|number| self.world.node(&node_id(number)).unwrap().state).collect();
+            states =
+                (0..self.plan.nodes).map(|number| self.world.node(&node_id(number)).expect("a node").state).collect();
             now += 1;
         }
-        let number = |id: &NodeId| (0..self.plan.nodes).find(|number| node_id(*number) == *id).unwrap();
+        let number =
+            |id: &NodeId| (0..self.plan.nodes).find(|number| node_id(*number) == *id).expect("a node of the plan");
         let effects = self.world.effects.iter().map(|(at, what, id)| (at.timestamp(), *what, number(id)));
         Happened { effects: effects.filter(|(at, ..)| *at < to).collect(), waits: self.waits }
     }

@@ -14,7 +14,7 @@ use reveille_plan::replay::on_demand::OnDemand;
 pub(crate) const FROM: i64 = 1_795_996_800;
 
 pub(crate) fn instant(at: i64) -> Instant {
-    Instant::from_timestamp(at, 0).unwrap()
+    Instant::from_timestamp(at, 0).expect("a time")
 }
 
 pub(crate) fn clock(at: i64) -> String {
@@ -48,7 +48,7 @@ pub(crate) fn plan(idle: i64, prewarm: i64, tick: i64) -> OnDemand {
 
 pub(crate) fn window(from: &str, to: &str) -> WarmWindow {
     let spec = WindowSpec { days: None, from: from.to_owned(), to: to.to_owned(), nodes: 1, zone: None };
-    WarmWindow::new(spec, Tz::UTC).unwrap()
+    WarmWindow::new(spec, Tz::UTC).expect("a window")
 }
 
 /// About so many calls a day in bursts, most with an entry before them, and as many entries that lead nowhere.
