@@ -286,18 +286,10 @@ impl Machines {
 
 fn compare(name: &str, plan: &OnDemand, events: &[Event], to: i64) {
     let (fast, slow) = (replayed(plan, events, to), Machines::new(plan).play(events, to));
-    let differs = |(n, pair): &(usize, (&(i64, &str, usize), &(i64, &str, usize)))| {
-        let _ = n;
-        pair.0 != pair.1
-    };
-    if let Some((n, (fast, slow))) = fast.effects.iter().zip(&slow.effects).enumerate().find(differs) {
-        panic!(
-            "{name}: effect {n}: {} {:?} by the replay, {} {:?} by the machines",
-            clock(fast.0),
-            fast,
-            clock(slow.0),
-            slow
-        );
+    let pairs = fast.effects.iter().zip(&slow.effects);
+    if let Some((fast, slow)) = pairs.clone().find(|(fast, slow)| fast != slow) {
+        let (ours, theirs) = (clock(fast.0), clock(slow.0));
+        panic!("{name}: {ours} {fast:?} by the replay, {theirs} {slow:?} by the machines");
     }
     assert_eq!(fast, slow, "{name}");
     assert!(!fast.effects.is_empty(), "{name}: something happens");
