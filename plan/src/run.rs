@@ -124,7 +124,8 @@ impl Comparison {
         let calls = self.trace.calls(self.request.thin, self.request.seed)?;
         let announced = self.request.announced;
         let (lead, sigma) = (announced.lead_seconds, announced.lead_sigma);
-        Events::new(calls, announced, self.request.seed).ok_or(RunFault::Lead { lead, sigma })
+        let span = self.span();
+        Events::new(calls, announced, (span.from, span.to), self.request.seed).ok_or(RunFault::Lead { lead, sigma })
     }
 
     /// Replays every plan. `progress` hears how many events more are done.
