@@ -3,15 +3,21 @@
 use chrono::{DateTime, NaiveDate, NaiveTime};
 use chrono_tz::Tz;
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reveille::domain::{DaySpec, Disk, InstanceType, Usd, WarmWindow, WindowSpec};
 use reveille::prices::Prices;
 use reveille_plan::answers::CallPrices;
 use reveille_plan::costs::{Address, Fleet};
 use reveille_plan::plans::Setup;
 use reveille_plan::replay::events::Announced;
+use reveille_plan::report::{csv, markdown, table};
 use reveille_plan::run::{Comparison, Request, RunFault};
 use reveille_plan::trace::Reading;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
+
+/// Events of all plans together from which on a bar is worth its flicker: about a second.
+const LONG: u64 = 2_000_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -25,7 +31,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How the figures are shown
-    #[arg(long, value_enum, default_value_t = Format::Json)]
+    #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
     /// From START to ready
@@ -85,6 +91,9 @@ pub(crate) struct PlanArgs {
     /// How long a bin of counts lasts
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=86_400), help_heading = "Trace")]
     bin_seconds: Option<i64>,
+    /// Rows of one user (a CSV's column `user`) that follow each other within so many minutes are one call
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1..=1440), help_heading = "Trace")]
+    session_minutes: Option<i64>,
     /// Only rows with this value in this column of a CSV
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = pair, help_heading = "Trace")]
     only: Option<(String, String)>,
@@ -144,8 +153,14 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For a terminal, 80 columns wide
+    Table,
     /// One object with trace, assumptions and plans
     Json,
+    /// Every figure of every plan
+    Csv,
+    /// A table for a page or a message
+    Md,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -165,13 +180,32 @@ enum AddressArg {
 pub(crate) fn show(args: PlanArgs) -> Result<(), String> {
     let request = request(&args)?;
     let comparison = Comparison::open(request).map_err(|fault| chain(&fault))?;
-    let report = comparison.run(&mut |_| {}).map_err(|fault| chain(&fault))?;
-    match args.format {
-        Format::Json => {
-            println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
-        }
+    let bar = progress(&comparison);
+    let report = comparison.run(&mut |events| bar.inc(events)).map_err(|fault| chain(&fault));
+    bar.finish_and_clear();
+    let report = report?;
+    let text = match args.format {
+        Format::Table => table(&report),
+        Format::Json => serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n",
+        Format::Csv => csv(&report),
+        Format::Md => markdown(&report),
+    };
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever read enough has closed the pipe.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.to_string()),
+        Ok(()) | Err(_) => Ok(()),
     }
-    Ok(())
+}
+
+/// A bar for a replay that takes long; it hides itself where nobody looks at a terminal.
+fn progress(comparison: &Comparison) -> ProgressBar {
+    let steps = comparison.events();
+    let bar = ProgressBar::new(steps);
+    if steps.saturating_mul(comparison.plans().len() as u64) < LONG {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3} % of the trace, {eta} left");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// With what caused it.
@@ -201,6 +235,7 @@ fn request(args: &PlanArgs) -> Result<Request, String> {
     let reading = Reading {
         call_seconds: args.call_seconds,
         bin_seconds: args.bin_seconds,
+        session_pause: args.session_minutes.map(|minutes| minutes * 60),
         only: args.only.clone(),
         start: args.start.unwrap_or(0),
         paths: args.paths.clone(),

@@ -5,5 +5,6 @@ pub mod answers;
 pub mod costs;
 pub mod plans;
 pub mod replay;
+pub mod report;
 pub mod run;
 pub mod trace;

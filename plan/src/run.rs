@@ -181,6 +181,9 @@ impl Comparison {
         add("a caller gives up after", format!("{} s", setup.patience), "--patience-seconds; docs/calls.md");
         let length = format!("{} s where the trace does not say", request.reading.call_seconds);
         add("a call lasts", length, "--call-seconds");
+        if let Some(pause) = request.reading.session_pause {
+            add("one user's rows are one call within", format!("{pause} s"), "--session-minutes");
+        }
         add("a call holds a lease from its first second to its last", "yes".to_owned(), "docs/calls.md");
         add("readings, marks and stops", "as in the functions".to_owned(), "shared/src/decide");
         let per_node =

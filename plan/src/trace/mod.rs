@@ -4,15 +4,17 @@
 mod lines;
 mod order;
 mod rows;
+mod sessions;
 mod thin;
 
 use chrono::DateTime;
 use chrono_tz::Tz;
 use lines::Lines;
-use order::Order;
+use order::{Order, Placed};
 use reveille::access_log::{Filter, FilterSpec};
 use rows::{Read, Reader};
 use serde::Serialize;
+use sessions::Sessions;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,8 @@ pub struct Reading {
     pub call_seconds: i64,
     /// How long a bin of counts lasts, in seconds; some files tell it.
     pub bin_seconds: Option<i64>,
+    /// Rows of one user that follow each other within so many seconds are one call.
+    pub session_pause: Option<i64>,
     /// Only rows with this value in the column of this name.
     pub only: Option<(String, String)>,
     /// What is added to each time of a CSV: the start of a trace that counts from its own midnight.
@@ -53,6 +57,7 @@ impl Default for Reading {
         Self {
             call_seconds: 300,
             bin_seconds: None,
+            session_pause: None,
             only: None,
             start: 0,
             paths: vec!["/".to_owned()],
@@ -306,6 +311,7 @@ struct Rows {
     reader: Reader,
     lines: Lines,
     order: Order,
+    sessions: Option<Sessions>,
     repairs: Repairs,
     is_over: bool,
 }
@@ -316,11 +322,34 @@ impl Rows {
         let lines = Lines::open(path, LONGEST_LINE).map_err(io)?;
         let (order, repairs) = (Order::default(), Repairs::default());
         let (path, reading, reader) = (path.to_owned(), reading.clone(), reader.clone());
-        Ok(Self { path, reading, reader, lines, order, repairs, is_over: false })
+        let sessions = reading.session_pause.filter(|_| reader.kind() != Kind::Counts).map(Sessions::new);
+        Ok(Self { path, reading, reader, lines, order, sessions, repairs, is_over: false })
     }
 
+    /// The next call or bin.
     fn next(&mut self) -> Result<Option<(i64, What)>, TraceFault> {
-        let Self { path, reading, reader, lines, order, repairs, is_over } = self;
+        loop {
+            if let Some(session) = self.sessions.as_mut().and_then(Sessions::take) {
+                return Ok(Some((session.at, What::Call { lasts: session.lasts })));
+            }
+            let row = self.next_row()?;
+            match (&mut self.sessions, row) {
+                (None, row) => return Ok(row.map(|row| (row.at, row.what))),
+                (Some(sessions), Some(Placed { at, what: What::Call { lasts }, user })) => {
+                    sessions.put(user, Call { at, lasts });
+                }
+                (Some(_), Some(Placed { at, what, .. })) => return Ok(Some((at, what))),
+                (Some(sessions), None) => {
+                    sessions.close();
+                    let last = sessions.take();
+                    return Ok(last.map(|session| (session.at, What::Call { lasts: session.lasts })));
+                }
+            }
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Placed>, TraceFault> {
+        let Self { path, reading, reader, lines, order, repairs, is_over, .. } = self;
         let fault = |line, what| TraceFault::Line { path: path.clone(), line, what };
         while !*is_over {
             let line = lines.next().map_err(|source| TraceFault::Io { path: path.clone(), source })?;

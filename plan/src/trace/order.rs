@@ -17,6 +17,7 @@ struct Held {
     at: i64,
     number: u64,
     what: What,
+    user: u64,
 }
 
 /// The rows that are held back.
@@ -29,31 +30,34 @@ pub(super) struct Order {
     last: Option<Held>,
 }
 
+/// A row in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) at: i64,
+    pub(super) what: What,
+    pub(super) user: u64,
+}
+
 /// A fault, and its line.
 pub(super) type Misplaced = (u64, String);
 
 impl Order {
     /// Takes a row in. Gives the earliest where enough are held.
-    pub(super) fn put(
-        &mut self,
-        number: u64,
-        row: Row,
-        repairs: &mut Repairs,
-    ) -> Result<Option<(i64, What)>, Misplaced> {
+    pub(super) fn put(&mut self, number: u64, row: Row, repairs: &mut Repairs) -> Result<Option<Placed>, Misplaced> {
         repairs.unsorted += u64::from(row.at < self.newest);
         self.newest = self.newest.max(row.at);
-        self.held.push(Reverse(Held { at: row.at, number, what: row.what }));
+        self.held.push(Reverse(Held { at: row.at, number, what: row.what, user: row.user }));
         if self.held.len() <= HELD { Ok(None) } else { self.take(repairs) }
     }
 
     /// Gives the earliest that is held; none when all are gone.
-    pub(super) fn take(&mut self, repairs: &mut Repairs) -> Result<Option<(i64, What)>, Misplaced> {
+    pub(super) fn take(&mut self, repairs: &mut Repairs) -> Result<Option<Placed>, Misplaced> {
         let Some(Reverse(next)) = self.held.pop() else { return Ok(None) };
         if let Some(last) = &self.last {
             check(last, &next)?;
             repairs.repeated += u64::from(last.at == next.at && last.what == next.what);
         }
-        let given = (next.at, next.what);
+        let given = Placed { at: next.at, what: next.what, user: next.user };
         self.last = Some(next);
         Ok(Some(given))
     }
@@ -86,11 +90,11 @@ mod tests {
     fn ordered(rows: &[(i64, What)]) -> Result<(Vec<i64>, Repairs), Misplaced> {
         let (mut order, mut repairs, mut times) = (Order::default(), Repairs::default(), Vec::new());
         for (number, (at, what)) in (1..).zip(rows) {
-            let row = Row { at: *at, what: *what, has_fraction: false };
-            times.extend(order.put(number, row, &mut repairs)?.map(|(at, _)| at));
+            let row = Row { at: *at, what: *what, user: 0, has_fraction: false };
+            times.extend(order.put(number, row, &mut repairs)?.map(|row| row.at));
         }
-        while let Some((at, _)) = order.take(&mut repairs)? {
-            times.push(at);
+        while let Some(row) = order.take(&mut repairs)? {
+            times.push(row.at);
         }
         Ok((times, repairs))
     }

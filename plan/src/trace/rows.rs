@@ -4,10 +4,12 @@
 use super::{Kind, Reading, What};
 use chrono::{DateTime, NaiveDateTime};
 use reveille::access_log::{self, Filter};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 const TIMES: [&str; 6] = ["t", "time", "timestamp", "at", "start", "arrival"];
 const DURATIONS: [&str; 5] = ["duration", "dur", "lasts", "seconds", "duration_seconds"];
 const COUNTS: [&str; 5] = ["requests", "count", "calls", "value", "counts"];
+const USERS: [&str; 3] = ["user", "caller", "session"];
 /// Numbered bins whose name tells how long each is.
 const BINS: [(&str, Option<i64>); 4] = [("bin", None), ("second", Some(1)), ("minute", Some(60)), ("hour", Some(3600))];
 
@@ -22,6 +24,7 @@ pub(super) struct Columns {
     /// The time of a call, or the start or number of a bin.
     at: usize,
     lasts: Option<usize>,
+    user: Option<usize>,
     count: Option<usize>,
     /// The bins are numbered from the trace's start, and this is how long each lasts.
     numbered: Option<i64>,
@@ -43,6 +46,8 @@ pub(super) enum Reader {
 pub(super) struct Row {
     pub(super) at: i64,
     pub(super) what: What,
+    /// Who it is, as a number; the same where nobody says.
+    pub(super) user: u64,
     /// The file gives parts of a second.
     pub(super) has_fraction: bool,
 }
@@ -105,7 +110,7 @@ impl Reader {
             }
         };
         let numbered = numbered.map(|_| width);
-        let columns = Columns { at, lasts: find(&DURATIONS), count, numbered, width, only };
+        let columns = Columns { at, lasts: find(&DURATIONS), user: find(&USERS), count, numbered, width, only };
         Ok(Some(Self::Csv { columns, has_header: true }))
     }
 
@@ -117,7 +122,7 @@ impl Reader {
             return Err("--where needs a header that names the columns".to_owned());
         }
         let lasts = (cells.len() > 1).then_some(1);
-        let columns = Columns { at: 0, lasts, count: None, numbered: None, width: 1, only: None };
+        let columns = Columns { at: 0, lasts, user: None, count: None, numbered: None, width: 1, only: None };
         Ok(Some(Self::Csv { columns, has_header: false }))
     }
 
@@ -148,7 +153,8 @@ impl Columns {
             (None, Some(n)) => What::Call { lasts: duration(cells(line).nth(n).unwrap_or(""), reading)? },
             (None, None) => What::Call { lasts: reading.call_seconds },
         };
-        Ok(Read::Row(Row { at, what, has_fraction }))
+        let user = self.user.and_then(|n| cells(line).nth(n)).map_or(0, number_of);
+        Ok(Read::Row(Row { at, what, user, has_fraction }))
     }
 
     fn at(&self, cell: &str, reading: &Reading) -> Result<(i64, bool), String> {
@@ -161,6 +167,12 @@ impl Columns {
         let at = bin.checked_mul(width).and_then(|at| at.checked_add(reading.start));
         Ok((computable(at.unwrap_or(-1), cell)?, false))
     }
+}
+
+fn number_of(user: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    user.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn computable(at: i64, cell: &str) -> Result<i64, String> {
@@ -227,7 +239,7 @@ fn of_log(filter: &Filter, line: &[u8], reading: &Reading) -> Read {
     let has_fraction = from.timestamp_subsec_nanos() > 0;
     let took = (to - from).num_seconds() + i64::from(request.took.is_some_and(|took| took.subsec_nanos() > 0));
     let lasts = if request.took.is_some() { took } else { reading.call_seconds };
-    if at < 0 { Read::Unread } else { Read::Row(Row { at, what: What::Call { lasts }, has_fraction }) }
+    if at < 0 { Read::Unread } else { Read::Row(Row { at, what: What::Call { lasts }, user: 0, has_fraction }) }
 }
 
 /// Whether any of these lines is one of a log that is read.
@@ -250,7 +262,7 @@ mod tests {
     }
 
     fn call(at: i64, lasts: i64) -> Result<Read, String> {
-        Ok(Read::Row(Row { at, what: What::Call { lasts }, has_fraction: false }))
+        Ok(Read::Row(Row { at, what: What::Call { lasts }, user: 0, has_fraction: false }))
     }
 
     #[test]
@@ -260,7 +272,7 @@ mod tests {
             ("t,duration", "1700000000,60", 1_700_000_000, 60),
             ("1700000000,60", "1700000000,60", 1_700_000_000, 60),
             ("t", "1700000000", 1_700_000_000, 300),
-            ("user,dur,t", "7,12.2,90", 90, 13),
+            ("who,dur,t", "7,12.2,90", 90, 13),
             ("timestamp", "2026-11-30T09:00:00+01:00", 1_796_025_600, 300),
             ("timestamp", "\"2026-11-30 08:00:00\"", 1_796_025_600, 300),
             ("t,duration", "90,", 90, 300),
@@ -276,7 +288,7 @@ mod tests {
         let rows =
             [("bin,requests", "3,7", 900, 300), ("minute,requests", "3,7", 180, 60), ("t,count", "600,7", 600, 300)];
         for (header, line, at, lasts) in rows {
-            let row = Row { at, what: What::Bin { lasts, requests: 7 }, has_fraction: false };
+            let row = Row { at, what: What::Bin { lasts, requests: 7 }, user: 0, has_fraction: false };
             assert_eq!(reader(header, &reading).read(line.as_bytes(), &reading), Ok(Read::Row(row)), "{header}");
         }
         let fault = Reader::of_first_line("bin,requests", &Reading::default()).unwrap_err();
