@@ -4,10 +4,16 @@ use crate::answers::{Answer, Assumption, CallPrices, Replayed, Report, answer};
 use crate::costs::{Address, Fleet, Rates, Unpriced};
 use crate::plans::{Plan, Setup, plans};
 use crate::replay::events::{Announced, Events};
-use crate::replay::{Span, Way, replay};
+use crate::replay::watch::Watch;
+use crate::replay::{Span, Way, replay, watched};
+use crate::report::{PageFault, chosen, page};
 use crate::trace::{Reading, Trace, TraceFault};
+use chrono::{NaiveDate, NaiveTime, TimeZone as _};
+use chrono_tz::Tz;
 use reveille::prices::{AS_OF, Prices};
 use std::path::PathBuf;
+
+const DAY: i64 = 86_400;
 
 /// What is to be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +49,17 @@ pub enum RunFault {
     /// The prices.
     #[error(transparent)]
     Price(#[from] Unpriced),
+    /// A plan that is not compared.
+    #[error("no plan is called {name:?}: there are {names}")]
+    NoPlan {
+        /// Its name.
+        name: String,
+        /// Those that are.
+        names: String,
+    },
+    /// The page.
+    #[error(transparent)]
+    Page(#[from] PageFault),
     /// No distribution.
     #[error("the lead of {lead} s with a spread of {sigma} is no lognormal distribution")]
     Lead {
@@ -155,6 +172,53 @@ impl Comparison {
         Ok(Report { trace, assumptions: self.assumptions(), plans })
     }
 
+    /// The place of the plan with this name; without one that which is chosen.
+    ///
+    /// # Errors
+    /// There is none of this name, or none to choose.
+    pub fn place(&self, report: &Report, name: Option<&str>) -> Result<usize, RunFault> {
+        let found = match name {
+            Some(name) => report.plans.iter().position(|plan| plan.name == name),
+            None => chosen(report).or((!report.plans.is_empty()).then_some(0)),
+        };
+        let names = || report.plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join("; ");
+        found.ok_or_else(|| RunFault::NoPlan { name: name.unwrap_or("").to_owned(), names: names() })
+    }
+
+    /// The page of a report, which looks closely at one plan and one day; without a day at the busiest of the last four weeks.
+    ///
+    /// # Errors
+    /// The trace has changed since it was surveyed, or a chart cannot be drawn.
+    pub fn page(&self, report: &Report, place: usize, day: Option<NaiveDate>) -> Result<String, RunFault> {
+        let zone = self.request.reading.zone;
+        let start = match day {
+            Some(day) => midnight_of(day, zone),
+            None => self.busiest_day()?,
+        };
+        let watch = Watch::new((start, start + DAY), zone);
+        let tally = watched(self.stream()?, &self.plans[place].way, self.span(), watch)?;
+        let watch = tally.watch.map_or_else(|| Watch::new((start, start + DAY), zone), |watch| *watch);
+        Ok(page(report, place, &watch)?)
+    }
+
+    /// Of the last four weeks only: what is in memory does not grow with the trace.
+    fn busiest_day(&self) -> Result<i64, RunFault> {
+        let survey = self.trace.survey();
+        // The last day may only have begun.
+        let days = ((survey.to - survey.from) / DAY).clamp(1, 28);
+        let first = if (survey.to - survey.from) / DAY > 28 { survey.to - days * DAY } else { survey.from };
+        let mut counts = vec![0_u64; usize::try_from(days).unwrap_or(1)];
+        let mut calls = self.trace.calls(self.request.thin, self.request.seed)?;
+        while let Some(call) = calls.next_call()? {
+            let place = usize::try_from((call.at - first).div_euclid(DAY)).ok();
+            if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
+                *count += 1;
+            }
+        }
+        let busiest = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count).map_or(0, |(n, _)| n);
+        Ok(first + i64::try_from(busiest).unwrap_or(0) * DAY)
+    }
+
     fn assumptions(&self) -> Vec<Assumption> {
         let (request, setup, rates) = (&self.request, &self.request.setup, &self.rates);
         let (fleet, announced) = (&request.fleet, &request.announced);
@@ -215,4 +279,9 @@ impl Comparison {
         add("controller", format!("${} a month", rates.controller_month.plain()), "infra/README.md, Cost");
         all
     }
+}
+
+fn midnight_of(day: NaiveDate, zone: Tz) -> i64 {
+    let local = zone.from_local_datetime(&day.and_time(NaiveTime::MIN)).earliest();
+    local.map_or_else(|| day.and_time(NaiveTime::MIN).and_utc().timestamp(), |at| at.timestamp())
 }

@@ -51,10 +51,10 @@ impl ByTheClock {
         self.roll(tally, event.at);
         match self.span.filter(|(open, close)| (*open..*close).contains(&event.at)) {
             Some(_) => {
-                tally.served(0, lasts);
+                tally.served(event.at, 0, lasts);
                 self.busy_to = self.busy_to.max(event.at + lasts);
             }
-            None => tally.gave_up(),
+            None => tally.gave_up(event.at),
         }
         if let Hours::Learnt(_, zone) = self.hours {
             self.seen[instant(event.at).with_timezone(&zone).hour() as usize] += 1;
@@ -173,14 +173,14 @@ impl Clairvoyant {
             && at - run.ends <= self.keeps
         {
             let waits = (run.ready - at).max(0);
-            tally.served(waits, lasts);
+            tally.served(at, waits, lasts);
             run.ends = run.ends.max(at + waits + lasts);
             return;
         }
         self.finish(tally);
         let ready = if self.ahead { at } else { at + self.boot };
         tally.starts += 1;
-        tally.served(ready - at, lasts);
+        tally.served(at, ready - at, lasts);
         self.run = Some(Run { launched: ready - self.boot, ready, ends: ready + lasts });
     }
 

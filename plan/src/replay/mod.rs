@@ -4,6 +4,7 @@ pub mod events;
 pub mod fixed;
 pub mod on_demand;
 pub mod tally;
+pub mod watch;
 
 use crate::trace::TraceFault;
 use events::{Event, Events, Outside};
@@ -12,6 +13,7 @@ use on_demand::{OnDemand, Replay};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use tally::Tally;
+use watch::Watch;
 
 /// A span of time.
 pub type Seconds = i64;
@@ -58,8 +60,9 @@ struct Playing {
 }
 
 impl Playing {
-    fn new(way: &Way, span: Span) -> Self {
+    fn new(way: &Way, span: Span, watch: Option<Watch>) -> Self {
         let mut tally = Tally::new(span.from, span.to, span.boot, span.patience);
+        tally.watch = watch.map(Box::new);
         let player = match way {
             Way::Always => {
                 tally.ran(span.from, span.to);
@@ -68,7 +71,11 @@ impl Playing {
             Way::ByTheClock(hours) => {
                 Player::ByTheClock(Box::new(ByTheClock::new(hours.clone(), span.boot, span.from)))
             }
-            Way::OnDemand(plan) => Player::OnDemand(Box::new(Replay::new((**plan).clone(), span.from, span.to))),
+            Way::OnDemand(plan) => {
+                let mut replay = Replay::new((**plan).clone(), span.from, span.to);
+                replay.watch(tally.watch.take());
+                Player::OnDemand(Box::new(replay))
+            }
             Way::Foreseen => Player::Clairvoyant(Clairvoyant::ahead(span.boot)),
             Way::Kept(gap) => Player::Clairvoyant(Clairvoyant::keeps(span.boot, *gap)),
         };
@@ -77,7 +84,7 @@ impl Playing {
 
     fn take(&mut self, event: Event) {
         match (&mut self.player, event.what) {
-            (Player::Always, Outside::Call { lasts }) => self.tally.served(0, lasts),
+            (Player::Always, Outside::Call { lasts }) => self.tally.served(event.at, 0, lasts),
             (Player::Always, Outside::Entry) => {}
             (Player::ByTheClock(plan), _) => plan.take(&mut self.tally, event),
             (Player::OnDemand(replay), _) => replay.take(event),
@@ -99,6 +106,18 @@ impl Playing {
             }
         }
     }
+}
+
+/// Replays the events for one way, and looks at it more closely.
+///
+/// # Errors
+/// The trace cannot be read to its end.
+pub fn watched(mut events: Events, way: &Way, span: Span, watch: Watch) -> Result<Tally, TraceFault> {
+    let mut playing = Playing::new(way, span, Some(watch));
+    while let Some(event) = events.next_event()? {
+        playing.take(event);
+    }
+    Ok(playing.finish())
 }
 
 /// So many events go from the reader to the replays at once, and so many such lots may wait: what is in memory does not grow
@@ -126,7 +145,8 @@ pub fn replay(
             lots.push(sender);
             workers.push(scope.spawn(move || {
                 let mine = ways.iter().enumerate().skip(first).step_by(threads);
-                let mut playing: Vec<(usize, Playing)> = mine.map(|(n, way)| (n, Playing::new(way, span))).collect();
+                let mut playing: Vec<(usize, Playing)> =
+                    mine.map(|(n, way)| (n, Playing::new(way, span, None))).collect();
                 while let Ok(lot) = receiver.recv() {
                     for (_, way) in &mut playing {
                         lot.iter().for_each(|event| way.take(*event));

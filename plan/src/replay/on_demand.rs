@@ -4,6 +4,7 @@
 use super::Seconds;
 use super::events::{Event, Outside};
 use super::tally::Tally;
+use super::watch::Watch;
 use chrono::TimeDelta;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -160,6 +161,11 @@ impl Replay {
         replay
     }
 
+    /// Looks more closely from now on.
+    pub fn watch(&mut self, watch: Option<Box<Watch>>) {
+        self.tally.watch = watch;
+    }
+
     /// Takes in what happens next from outside.
     pub fn take(&mut self, event: Event) {
         self.advance((event.at, Rank::Tick));
@@ -290,7 +296,7 @@ impl Replay {
         record.leased = Some(instant(at));
         self.tally.most_calls = self.tally.most_calls.max(record.leases.len());
         self.ends.push(Reverse((at + lasts, n, id)));
-        self.tally.served(at - arrived, lasts);
+        self.tally.served(arrived, at - arrived, lasts);
         if let Some(waits) = &mut self.waits {
             waits.push((arrived, Some(at - arrived)));
         }
@@ -317,7 +323,7 @@ impl Replay {
     fn gives_up(&mut self) {
         let Some(Waiting { id, arrived, .. }) = self.waiting.pop_front() else { return };
         self.pool.waiting.remove(&id);
-        self.tally.gave_up();
+        self.tally.gave_up(arrived);
         if let Some(waits) = &mut self.waits {
             waits.push((arrived, None));
         }

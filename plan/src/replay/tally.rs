@@ -1,5 +1,6 @@
 //! What a replay adds up. It holds no list: waits are whole seconds up to a caller's patience, and are counted by second.
 
+use super::watch::Watch;
 use reveille::domain::{Instant, Launch};
 
 /// A call is cold where it waits for nearly a whole boot: so many percent of it.
@@ -30,6 +31,8 @@ pub struct Tally {
     pub call_seconds: i64,
     /// The most calls at once on one node.
     pub most_calls: usize,
+    /// What is looked at more closely.
+    pub watch: Option<Box<Watch>>,
 }
 
 impl Tally {
@@ -50,19 +53,26 @@ impl Tally {
             node_seconds: 0,
             call_seconds: 0,
             most_calls: 0,
+            watch: None,
         }
     }
 
-    /// A call was connected after so long.
-    pub fn served(&mut self, waited: i64, lasts: i64) {
+    /// A call that came at this second was connected after so long.
+    pub fn served(&mut self, at: i64, waited: i64, lasts: i64) {
+        if let Some(watch) = &mut self.watch {
+            watch.call(at, Some((waited, lasts)));
+        }
         self.calls += 1;
         self.call_seconds += lasts;
         self.cold += u64::from(waited > 0 && waited * 100 >= self.boot * COLD_PERCENT);
         self.waited(waited);
     }
 
-    /// A call gave up: it has waited as long as its caller's patience.
-    pub fn gave_up(&mut self) {
+    /// A call that came at this second gave up: it has waited as long as its caller's patience.
+    pub fn gave_up(&mut self, at: i64) {
+        if let Some(watch) = &mut self.watch {
+            watch.call(at, None);
+        }
         self.calls += 1;
         self.cold += 1;
         self.unserved += 1;
@@ -87,6 +97,9 @@ impl Tally {
             automatic_address: false,
             presumed: false,
         };
+        if let Some(watch) = &mut self.watch {
+            watch.ran(launched.max(self.from), stopped.min(self.to));
+        }
         // The rule of the budget guard: a minute at least for each start.
         self.node_seconds += launch.billed_seconds_within(instant(self.from), instant(self.to), instant(self.to));
     }
@@ -140,9 +153,9 @@ mod tests {
     #[test]
     fn waits_are_exact_by_the_nearest_rank() {
         let mut tally = tally();
-        (0..18).for_each(|_| tally.served(0, 60));
-        tally.served(55, 60);
-        tally.gave_up();
+        (0..18).for_each(|_| tally.served(1, 0, 60));
+        tally.served(1, 55, 60);
+        tally.gave_up(1);
         assert_eq!((tally.calls, tally.cold, tally.unserved), (20, 2, 1));
         assert_eq!((tally.wait_at(50), tally.wait_at(90), tally.wait_at(95), tally.wait_at(100)), (0, 0, 55, 90));
         assert!((tally.mean_wait() - 145.0 / 20.0).abs() < 1e-9);
@@ -151,7 +164,7 @@ mod tests {
     #[test]
     fn cold_is_nearly_a_whole_boot() {
         let mut tally = tally();
-        [52, 53, 54].into_iter().for_each(|wait| tally.served(wait, 1));
+        [52, 53, 54].into_iter().for_each(|wait| tally.served(1, wait, 1));
         assert_eq!(tally.cold, 2, "95 % of 55 s are 52.25 s");
     }
 

@@ -1,8 +1,22 @@
 //! A comparison as people and programs read it.
 
+mod charts;
+mod html;
 mod text;
 
+pub use html::{chosen, page};
 pub use text::{csv, markdown, table};
+
+/// Why the page cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw the page: {0}")]
+pub struct PageFault(String);
+
+impl PageFault {
+    fn new(fault: impl std::fmt::Display) -> Self {
+        Self(fault.to_string())
+    }
+}
 
 #[cfg(test)]
 pub(crate) mod example {

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_pause_joins_and_a_longer_one_parts() {
-        assert_eq!(sessions(&[(1, 0), (1, 900), (1, 1800)]), [(0, 2101)], "each pause is measured from the end");
+        assert_eq!(sessions(&[(1, 0), (1, 900), (1, 1800)]), [(0, 2100)], "each pause is measured from the end");
         assert_eq!(sessions(&[(1, 0), (1, 901)]), [(0, 300), (901, 300)]);
     }
 
