@@ -21,13 +21,14 @@ use tokio::sync::oneshot;
 /// with twenty other things it took over a minute.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
-/// A running local AWS; dropping it ends it.
+/// A running local AWS; dropping it ends it, unless it was [attached to](LocalAws::attach).
 ///
 /// # Panics
 /// Each call under `/local-aws/` panics with the launcher's message if it is refused: the test asked for the wrong thing.
 #[derive(Debug)]
 pub struct LocalAws {
-    child: Child,
+    /// None where somebody else has started it.
+    child: Option<Child>,
     endpoint: String,
 }
 
@@ -85,6 +86,11 @@ impl LocalAws {
         Self::launch(root, &["--now", &now.to_rfc3339_opts(SecondsFormat::Millis, true)]).await
     }
 
+    /// Steers one that somebody else has started, and will end.
+    pub fn attach(endpoint: &str) -> Self {
+        Self { child: None, endpoint: endpoint.to_owned() }
+    }
+
     async fn launch(root: &Path, arguments: &[&str]) -> io::Result<Self> {
         let packages = root.join(".tools/python");
         if !packages.is_dir() {
@@ -102,7 +108,7 @@ impl LocalAws {
             .map_err(|e| io::Error::new(e.kind(), format!("start python3 for the local AWS failed: {e}")))?;
         let stdout = child.stdout.take().expect("stdout is piped");
         // Built before the wait, so that a start that fails or is given up ends the process too.
-        let mut local_aws = Self { child, endpoint: String::new() };
+        let mut local_aws = Self { child: Some(child), endpoint: String::new() };
         let (found, endpoint) = oneshot::channel();
         std::thread::spawn(move || find_endpoint(BufReader::new(stdout), found));
         local_aws.endpoint = match tokio::time::timeout(START_LIMIT, endpoint).await {
@@ -171,6 +177,16 @@ impl LocalAws {
         self.ask::<Value>(Method::DELETE, "calls", None).await;
     }
 
+    /// Lets calls with these access keys act as the roles named beside them: from now on their policies are asked.
+    pub async fn iam(&self, keys: &BTreeMap<String, String>) {
+        self.ask::<Value>(Method::POST, "iam", Some(json!({"keys": keys}))).await;
+    }
+
+    /// How often each statement of those roles allowed a call, and which calls were refused.
+    pub async fn iam_used(&self) -> Value {
+        self.ask(Method::GET, "iam", None).await
+    }
+
     /// Sets what AWS shows as spent and forecast of a budget, in dollars: billing lags, and a test plays how.
     pub async fn bill(&self, account: &str, name: &str, actual: &str, forecast: Option<&str>) {
         let figures = json!({"account": account, "name": name, "actual": actual, "forecast": forecast});
@@ -218,9 +234,11 @@ impl LocalAws {
 
 impl Drop for LocalAws {
     fn drop(&mut self) {
-        // Fails only if it has ended already.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        if let Some(child) = &mut self.child {
+            // Fails only if it has ended already.
+            child.kill().ok();
+            child.wait().ok();
+        }
     }
 }
 

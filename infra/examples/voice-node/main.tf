@@ -30,7 +30,7 @@ module "controller" {
       beat           = true
       calls          = "leased"
       calls_per_node = var.engine_slots
-      instance_types = [var.instance_type]
+      instance_types = length(var.instance_types) > 1 ? var.instance_types : []
       log_groups     = var.front_log_group == null ? [] : [var.front_log_group]
       wake           = var.front_log_group == null ? null : { paths = var.call_paths }
     }
@@ -48,7 +48,7 @@ module "node" {
   pool          = local.pool
   table_name    = module.controller.table_name
   ami_parameter = var.ami_parameter
-  nodes         = { for n, zone in var.zones : tostring(n + 1) => { zone = zone, instance_type = var.instance_type } }
+  nodes         = { for n, zone in var.zones : tostring(n + 1) => { zone = zone, instance_type = var.instance_types[0] } }
   engine        = { command = var.engine_command, slots = var.engine_slots }
   use_paths     = var.call_paths
   peers         = var.peers

@@ -16,10 +16,14 @@ variable "zones" {
   default     = ["ap-northeast-2a"]
 }
 
-variable "instance_type" {
-  description = "Of the nodes."
-  type        = string
-  default     = "g6.xlarge"
+variable "instance_types" {
+  description = "Of the nodes, the preferred one first: they are made as it. Where EC2 has no machine of it, a node is started as the next; its compute price is that of the type it runs as."
+  type        = list(string)
+  default     = ["g6.xlarge", "g5.xlarge"]
+  validation {
+    condition     = length(var.instance_types) > 0
+    error_message = "instance_types: write at least one, such as [\"g6.xlarge\"]."
+  }
 }
 
 variable "ami_parameter" {
