@@ -18,6 +18,8 @@ pub struct Answer {
     pub node_hours_month: f64,
     /// The share of the calls that waited for 95 % of a boot at least, or in vain.
     pub cold_share: f64,
+    /// The share of the calls that waited at all.
+    pub waited_share: f64,
     /// The mean wait; an unserved call has waited as long as its caller's patience.
     pub wait_mean_seconds: f64,
     /// Half of the calls waited no longer.
@@ -145,6 +147,7 @@ pub fn answer(plan: &Plan, tally: &Tally, rates: &Rates, prices: CallPrices) -> 
         standing: plan.standing,
         node_hours_month: tally.node_seconds as f64 / tally.span() as f64 * MONTH_HOURS,
         cold_share: tally.share(tally.cold),
+        waited_share: tally.share(tally.waited()),
         wait_mean_seconds: tally.mean_wait(),
         wait_p50_seconds: tally.wait_at(50),
         wait_p95_seconds: tally.wait_at(95),

@@ -65,7 +65,7 @@ impl Tally {
         self.calls += 1;
         self.call_seconds += lasts;
         self.cold += u64::from(waited > 0 && waited * 100 >= self.boot * COLD_PERCENT);
-        self.waited(waited);
+        self.count(waited);
     }
 
     /// A call that came at this second gave up: it has waited as long as its caller's patience.
@@ -76,10 +76,10 @@ impl Tally {
         self.calls += 1;
         self.cold += 1;
         self.unserved += 1;
-        self.waited(self.patience);
+        self.count(self.patience);
     }
 
-    fn waited(&mut self, seconds: i64) {
+    fn count(&mut self, seconds: i64) {
         let place = usize::try_from(seconds).unwrap_or(0).min(self.waits.len() - 1);
         self.waits[place] += 1;
     }
@@ -102,6 +102,11 @@ impl Tally {
         }
         // The rule of the budget guard: a minute at least for each start.
         self.node_seconds += launch.billed_seconds_within(instant(self.from), instant(self.to), instant(self.to));
+    }
+
+    /// Calls that waited at all.
+    pub fn waited(&self) -> u64 {
+        self.calls - self.waits.first().copied().unwrap_or(0)
     }
 
     /// The mean wait in seconds.

@@ -129,7 +129,7 @@ fn wrapped(out: &mut String, text: &str, indent: usize) {
 pub fn csv(report: &Report) -> String {
     let mut out =
         "plan,standing,node_hours_month,cost_month_usd,compute_usd,disk_usd,address_usd,controller_usd,cold_share,\
-        wait_mean_seconds,wait_p50_seconds,wait_p95_seconds,unserved_share,starts_per_day,refused_starts_per_day,\
+        waited_share,wait_mean_seconds,wait_p50_seconds,wait_p95_seconds,unserved_share,starts_per_day,refused_starts_per_day,\
         calls_per_node_mean,calls_per_node_most,cost_per_call_usd,whole_cost_per_call_usd,budget_calls_per_day,\
         budget_turns_per_day\n"
             .replace(' ', "");
@@ -141,7 +141,7 @@ pub fn csv(report: &Report) -> String {
         for usd in money {
             let _ = write!(out, ",{usd:.6}");
         }
-        let _ = write!(out, ",{:.6},{:.3}", plan.cold_share, plan.wait_mean_seconds);
+        let _ = write!(out, ",{:.6},{:.6},{:.3}", plan.cold_share, plan.waited_share, plan.wait_mean_seconds);
         let _ = write!(out, ",{},{},{:.6}", plan.wait_p50_seconds, plan.wait_p95_seconds, plan.unserved_share);
         let _ = write!(out, ",{:.4},{:.4}", plan.starts_per_day, plan.refused_starts_per_day);
         let _ = write!(out, ",{:.4},{}", plan.calls_per_node_mean, optional(plan.calls_per_node_most));
