@@ -66,7 +66,7 @@ reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's set
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
 	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings
 
-infra-test: ## the Terraform modules: fmt, validate, tests with a mocked provider, policy lint, mistakes tried on copies
+infra-test: build ## the Terraform modules: mocked tests, policy lint, mistakes tried on copies; then applied to the local AWS
 	@sh tests/infra.sh
 
 wiring: build ## the controller's Terraform on MiniStack, in real time: log lines, rules and the URL fire (3 minutes; not in CI)

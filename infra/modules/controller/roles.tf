@@ -132,6 +132,9 @@ locals {
   }] }
 }
 
+# Made before whatever AWS would overwrite without a word: topic, queue, rules, filters, alarms, dashboard. IAM refuses a name
+# that is there, in whatever region, so that a second apply by mistake, from another checkout or state, ends here. Else it would
+# take those over, and its `destroy` would take them away from the first.
 resource "aws_iam_role" "function" {
   for_each    = local.function_names
   name        = each.value
