@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference wiring
+.PHONY: help demo test soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference plan-figures wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ build: setup
 reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's settings and the decision table again
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
 	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings
+
+plan-figures: ## writes the tables of docs/planner.md again, from the traces in the project (a minute or two)
+	@UPDATE=1 cargo test -p reveille-plan --locked --quiet --test figures
 
 infra-test: build ## the Terraform modules: mocked tests, policy lint, mistakes tried on copies; then applied to the local AWS
 	@sh tests/infra.sh

@@ -150,7 +150,7 @@ const RATES: [f64; 5] = [5.0, 10.0, 20.0, 50.0, 200.0];
 fn all() -> &'static Vec<(Workload, Option<f64>, Means)> {
     static ALL: OnceLock<Vec<(Workload, Option<f64>, Means)>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let thinned = [(NASA, &RATES[..]), (NAB, &RATES), (SERVEGEN_1, &RATES[2..4]), (SERVEGEN_3, &RATES[2..4])];
+        let thinned = [(NASA, &RATES[..]), (NAB, &RATES), (SERVEGEN_1, &RATES[2..]), (SERVEGEN_3, &RATES[2..])];
         let thinned =
             thinned.into_iter().flat_map(|(workload, rates)| rates.iter().map(move |rate| (workload, Some(*rate))));
         let whole = [DSTACK, SVIX, DEVPOD].map(|workload| (workload, None));
