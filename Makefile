@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference plan-figures wiring
+.PHONY: help demo test soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

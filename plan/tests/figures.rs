@@ -264,27 +264,54 @@ fn is_update() -> bool {
 }
 
 /// What stands between the marks of this name is what the code says.
-fn held_to(name: &str, wanted: &str) {
-    let path = root().join(PAGE);
-    let page = fs::read_to_string(&path).unwrap();
+fn held_to(page: &str, name: &str, wanted: &str) {
+    let path = root().join(page);
+    let text = fs::read_to_string(&path).unwrap();
     let (begin, end) =
         (format!("<!-- {name}: generated, see make plan-figures -->\n"), format!("<!-- end of {name} -->\n"));
-    let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{PAGE} has the mark {begin}"));
-    let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{PAGE} has the mark {end}"));
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page} has the mark {begin}"));
+    let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page} has the mark {end}"));
     if is_update() {
         fs::write(&path, format!("{before}{begin}{wanted}{end}{after}")).unwrap();
     } else {
-        assert!(found == wanted, "{PAGE} does not say what the code says: run `make plan-figures`\n{wanted}");
+        assert!(found == wanted, "{page} does not say what the code says: run `make plan-figures`\n{wanted}");
     }
 }
 
 #[test]
 fn the_tables_of_the_page_are_the_code_s_own() {
-    held_to("figures", &figures());
-    held_to("claims", &claims());
-    held_to("entries", &entries());
-    held_to("leads", &leads());
-    held_to("calls on a node", &calls_on_a_node());
+    held_to(PAGE, "figures", &figures());
+    held_to(PAGE, "claims", &claims());
+    held_to(PAGE, "entries", &entries());
+    held_to(PAGE, "leads", &leads());
+    held_to(PAGE, "calls on a node", &calls_on_a_node());
+}
+
+#[test]
+fn the_table_of_the_readme_is_the_code_s_own() {
+    held_to("README.md", "plans", &plans_in_short());
+}
+
+/// What a team that has to choose wants to know first, at 20 calls a day.
+fn plans_in_short() -> String {
+    let mut table = "\n| plan, 20 calls a day | node hours a month | calls that wait for a whole boot | mean wait |\n|---|---|---|---|\n".to_owned();
+    let rows = [
+        (DAY_24, "24/7"),
+        (WINDOW, "16 hours by the clock"),
+        (IDLE_30, "on demand, 30 idle minutes"),
+        (ENTRY_30, "the same, woken at the app's entry"),
+        (ENTRY_10, "10 idle minutes, woken at entry"),
+        (FORESEEN, "nothing better is possible"),
+    ];
+    let of = [of(NASA, Some(20.0)), of(NAB, Some(20.0))];
+    for (name, words) in rows {
+        let both = |of_plan: fn(&Mean) -> String| of.each_ref().map(|means| of_plan(&means[name])).join(" / ");
+        let (hours, cold) =
+            (both(|plan| format!("{:.0}", plan.hours)), both(|plan| format!("{:.0} %", plan.cold * 100.0)));
+        let wait = both(|plan| format!("{:.0} s", plan.wait));
+        writeln!(table, "| {words} | {hours} | {cold} | {wait} |").unwrap();
+    }
+    table + "\n"
 }
 
 fn rate(rate: Option<f64>, means: &Means) -> String {
