@@ -230,12 +230,10 @@ class Front:
         self.wake()
         self.admin("DELETE", "faults")
 
-    def gate_closed(self, until=None):
+    def gate_closed(self, reason="closed for the audit"):
         """A person closes the gate, as ARCHITECTURE.md has it: one attribute of the pool's item."""
         self.asleep()
-        gate = {"by": {"S": "person"}, "since": {"S": self.now()}, "reason": {"S": "closed for the audit"}, "drain": {"BOOL": False}}
-        if until:
-            gate["until"] = {"S": until}
+        gate = {"by": {"S": "person"}, "since": {"S": self.now()}, "reason": {"S": reason}, "drain": {"BOOL": False}}
         self.update("SET gate = :fact", gate)
 
     def too_many(self):
