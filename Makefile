@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference
+.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,3 +71,6 @@ reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's set
 
 infra-test: ## the Terraform modules: fmt, validate, tests with a mocked provider, policy lint, mistakes tried on copies
 	@sh tests/infra.sh
+
+wiring: build ## the controller's Terraform on MiniStack, in real time: log lines, rules and the URL fire (3 minutes; not in CI)
+	@sh tests/wiring.sh $(TARGET)/debug

@@ -2,8 +2,7 @@
 # The Terraform modules and examples, as far as they go without an AWS: fmt, init, validate, terraform test with a mocked
 # provider, a policy lint, and mistakes that are tried on copies. Nothing is fetched but the lint, from PyPI.
 #
-# Needs terraform (TERRAFORM, else PATH) and a filesystem mirror of providers (TF_PLUGINS, else the usual places) with the AWS
-# provider of tests/infra/terraform.lock.hcl. Without them it is skipped aloud; with CI=true that fails.
+# Without terraform or its provider (tests/infra/terraform.sh) it is skipped aloud; with CI=true that fails.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,27 +14,8 @@ skip() {
     exit 0
 }
 
-terraform=${TERRAFORM:-$(command -v terraform || true)}
-[ -n "$terraform" ] || skip "no terraform; install 1.9 or newer, or set TERRAFORM"
-for plugins in "${TF_PLUGINS:-}" .tools/tf-plugins /opt/tf-plugins /usr/local/share/terraform/plugins /usr/share/terraform/plugins "$HOME/.terraform.d/plugins"; do
-    [ -n "$plugins" ] && [ -d "$plugins/registry.terraform.io/hashicorp/aws" ] && break
-    plugins=
-done
-[ -n "$plugins" ] || skip "no mirror with the AWS provider; set TF_PLUGINS to one"
-
-rm -rf "$work"
-mkdir -p "$work"
+. tests/infra/terraform.sh
 cp -R infra "$work/infra"
-# A configuration of its own: no registry, no account, no proxy of the caller's.
-cat > "$work/cli.tfrc" <<EOF
-provider_installation {
-  filesystem_mirror {
-    path = "$(cd "$plugins" && pwd)"
-  }
-}
-EOF
-export TF_CLI_CONFIG_FILE="$work/cli.tfrc" TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1 AWS_MAX_ATTEMPTS=3
-unset TF_PLUGIN_CACHE_DIR TF_DATA_DIR TF_CLI_ARGS TF_LOG AWS_PROFILE
 # Every call ends, whatever a provider does.
 tf() { timeout 600 "$terraform" "$@"; }
 

@@ -75,6 +75,7 @@ MISTAKES = [
     in_controller("the second permission of a URL forgotten", "url.tf", "count = length(local.callers) > 0 ? 1 : 0", "count = 0", "url"),
     in_controller("a scheduled run that is repeated (case 36)", "functions.tf", "maximum_retry_attempts       = 0", "maximum_retry_attempts       = 2", "functions"),
     in_controller("silence that is no alarm", "alarms.tf", '"breaching"', '"notBreaching"', "watching"),
+    in_controller("an alarm that waits for more runs than there are", "alarms.tf", "2 * minutes > 15", "minutes > 15", "watching"),
     in_controller("an alarm that tells nobody", "alarms.tf", "to_people = [aws_sns_topic.alerts.arn]", "to_people = []", "watching"),
     in_controller("an alarm on another metric", "alarms.tf", '"StatusCheckFailed"', '"StatusCheck"', "watching"),
     in_controller("a setting of another name", "settings.tf", "    REVEILLE_IDLE_MINUTES ", "    REVEILLE_IDEL_MINUTES ", "functions"),

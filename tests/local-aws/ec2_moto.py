@@ -176,3 +176,21 @@ def _replace_modify_attribute() -> None:
         return moto_modify(self, instance_id, key, value)
 
     InstanceBackend.modify_instance_attribute = modify
+    _replace_modify_of_the_rest()
+
+
+def _replace_modify_of_the_rest() -> None:
+    """moto takes an attribute that it does not know for security groups, and takes those of the instance away."""
+    moto_groups = InstanceResponse._security_grp_instance_attribute_handler
+
+    def groups_or_behaviour(self: Any) -> bool:
+        if self._get_param("Groups"):
+            return moto_groups(self)
+        behaviour = self._get_param("InstanceInitiatedShutdownBehavior.Value")
+        if behaviour is None:
+            raise NotImplementedError("this attribute")
+        instance_id = self._get_param("InstanceId")
+        self.ec2_backend.modify_instance_attribute(instance_id, "instance_initiated_shutdown_behavior", behaviour)
+        return True
+
+    InstanceResponse._security_grp_instance_attribute_handler = groups_or_behaviour

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs Python packages into a folder of the project: install.sh [FOLDER [REQUIREMENTS]]; the local AWS's into
-# .tools/python unless told otherwise. Runs again only when the requirements or the Python version changed.
+# Installs the local AWS's Python packages into <repo>/.tools/python, or those of another list into the folder given:
+# install.sh [FOLDER [REQUIREMENTS]]. Runs again only when the list or the Python version changed.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 repo=$(CDPATH= cd -- "$here/../.." && pwd)
 target=${1:-"$repo/.tools/python"}
-requirements=${2:-"$here/requirements.txt"}
+list=${2:-"$here/requirements.txt"}
 
 fail() {
     echo "install.sh: $*" >&2
@@ -29,7 +29,7 @@ if [ -d "$target" ] && [ ! -e "$stamp" ] && [ -n "$(ls -A "$target")" ] && [ ! -
     fail "$target holds files that this script did not install"
 fi
 
-wanted=$(python3 - "$requirements" <<'PY'
+wanted=$(python3 - "$list" <<'PY'
 import hashlib, platform, sys
 print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), platform.python_version())
 PY
@@ -68,8 +68,8 @@ extra=$(pip_path) || fail "no pip to be had: install python3-pip (Debian, Ubuntu
 echo "installing Python packages into ${target#"$repo"/}"
 PYTHONPATH=$extra python3 -m pip install --quiet --no-deps --no-compile --upgrade \
     --disable-pip-version-check --no-warn-conflicts --root-user-action=ignore \
-    --target "$target" -r "$requirements" \
-    || fail "pip could not install $requirements"
+    --target "$target" -r "$list" \
+    || fail "pip could not install $list"
 
 rm -rf "$target/.pip" "$target/.installing"
 echo "$wanted" >"$stamp"

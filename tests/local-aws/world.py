@@ -9,7 +9,10 @@ from moto.moto_api._internal.models import moto_api_backend
 
 import dynamodb
 import ec2_moto
+import event_patterns
+import lambda_moto
 import log_events
+import log_filters
 from budgets import Budgets
 from clock import VirtualClock, give_clock_to_moto
 from cloudwatch import CloudWatch
@@ -34,8 +37,11 @@ class World:
         self.published: list[dict[str, Any]] = []
         give_clock_to_moto(self.clock)
         ec2_moto.install(self.life)
+        lambda_moto.install(self.clock)
         log_events.install(self.clock, self.config)
+        log_filters.install(self.clock)
         dynamodb.install()
+        event_patterns.install()
         self._record_published()
         _answer_long_polls_at_once()
 

@@ -3,6 +3,7 @@
 use crate::access::admit;
 use crate::event::{Event, EventFault};
 use crate::http::{self, Ask};
+use crate::page::{page, prefers_page};
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
@@ -53,6 +54,8 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
     // Who wakes spends: the log says who it was, by a name that is no secret.
     tracing::info!(caller = %caller.class, rate_key = caller.rate_key(), asks = ask.word(), "asked");
     let (of_run, now) = (caller.of_run(), context.now);
+    let accept = request.headers.get("accept").and_then(|accept| accept.to_str().ok());
+    let wants_page = prefers_page(accept) && matches!(ask, Ask::Wake(_) | Ask::Status(_));
     let outcome = match ask {
         Ask::Wake(target) => {
             let line_at = Some(context.now);
@@ -72,7 +75,8 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
             outcome
         }
     };
-    http::answer(&outcome, now)
+    let page = wants_page.then(|| page(&outcome, controller.config.target_url.as_deref())).flatten();
+    page.unwrap_or_else(|| http::answer(&outcome, now))
 }
 
 async fn drive(controller: &Controller, context: Context, cause: Cause, times: Times) -> Outcome {

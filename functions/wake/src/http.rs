@@ -224,7 +224,7 @@ pub(crate) fn answer(outcome: &Outcome, now: DateTime<Utc>) -> Value {
 }
 
 fn told(answer: &PoolAnswer) -> Value {
-    let (status, state, retry) = face(answer);
+    let Face { status, state, retry } = face(answer);
     let body = json!({
         "state": state,
         "reason": answer.reason,
@@ -244,9 +244,20 @@ fn told(answer: &PoolAnswer) -> Value {
     reply(status, "application/json", retry, &without_nulls(body))
 }
 
-/// Status code, state and Retry-After of each reason. 200 is ready and nothing else is.
-fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
-    match answer.reason {
+/// How an answer looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Face {
+    /// The HTTP status. 200 is ready and nothing else is.
+    pub(crate) status: u16,
+    /// The word for the state.
+    pub(crate) state: &'static str,
+    /// Retry-After, in seconds.
+    pub(crate) retry: Option<i64>,
+}
+
+/// How the answer for each reason looks.
+pub(crate) fn face(answer: &PoolAnswer) -> Face {
+    let (status, state, retry) = match answer.reason {
         Reason::AlreadyReady => (200, "ready", None),
         Reason::AlreadyStarting => (202, "starting", Some(5)),
         Reason::StoppingWillStart => (202, "stopping_will_start", Some(10)),
@@ -297,7 +308,8 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         | Reason::FirstReading
         | Reason::ReadingsTooClose
         | Reason::Idle => (503, "unknown", Some(10)),
-    }
+    };
+    Face { status, state, retry }
 }
 
 fn without_nulls(mut body: Value) -> Value {

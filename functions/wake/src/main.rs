@@ -6,6 +6,7 @@ mod corpus_tests;
 mod event;
 mod handler;
 mod http;
+mod page;
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use reveille::aws::Controller;

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::services::{Repeat, Services, rate};
 use super::wiring::Rule;
 use crate::report::Check;
-use crate::stage::{LOAD_BALANCER, StageResult, url_event};
+use crate::stage::{StageResult, url_event};
 use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
@@ -28,6 +28,8 @@ pub(super) enum Signal {
     Beats(Vec<Node>),
     /// The load balancer's metrics.
     Balancer {
+        /// The load balancer, as its metrics name it.
+        balancer: String,
         /// The target group of its healthy hosts.
         target_group: String,
         /// Calls that are open.
@@ -194,14 +196,14 @@ impl Day {
                     node.beat(now).await?;
                 }
             }
-            Signal::Balancer { target_group, open } => {
+            Signal::Balancer { balancer, target_group, open } => {
                 // Visible a minute after its own minute has ended.
                 let bucket = now - TimeDelta::minutes(2);
                 let mut points = vec![("HealthyHostCount", self.healthy(bucket), Some(target_group.as_str()))];
                 if *open > 0 {
                     points.push(("ActiveConnectionCount", *open, None));
                 }
-                put_points(&self.services, bucket, &points).await?;
+                put_points(&self.services, balancer, bucket, &points).await?;
             }
         }
         Ok(())
@@ -376,26 +378,28 @@ impl Day {
 fn caller(services: &Services) -> StageResult<String> {
     let made = services.wiring.function("wake")?;
     let named = made.policy.iter().filter(|statement| statement["Action"] == "lambda:InvokeFunctionUrl");
-    let mut roles = named.filter_map(|statement| statement["Principal"]["AWS"].as_str().map(str::to_owned));
-    roles.next().ok_or_else(|| "no role may call the URL: write url_callers".into())
+    let mut names = named.filter_map(|statement| statement["Principal"]["AWS"].as_str());
+    names
+        .find(|name| name.contains(":role/"))
+        .map(str::to_owned)
+        .ok_or_else(|| "no role may call the URL: write url_callers".into())
 }
 
-async fn put_points(services: &Services, at: DateTime<Utc>, points: &[(&str, u32, Option<&str>)]) -> StageResult<()> {
-    let dimension = |name: &str, value: &str| Dimension::builder().name(name).value(value).build();
+async fn put_points(
+    services: &Services,
+    balancer: &str,
+    at: DateTime<Utc>,
+    points: &[(&str, u32, Option<&str>)],
+) -> StageResult<()> {
     let data = points.iter().map(|(metric, value, target_group)| {
+        let dimensions = [Some(("LoadBalancer", balancer)), target_group.map(|group| ("TargetGroup", group))];
+        let dimensions =
+            dimensions.into_iter().flatten().map(|(name, value)| Dimension::builder().name(name).value(value).build());
         MetricDatum::builder()
             .metric_name(*metric)
             .timestamp(SdkDateTime::from_secs(at.timestamp()))
             .value(f64::from(*value))
-            .set_dimensions(Some(
-                [
-                    Some(dimension("LoadBalancer", LOAD_BALANCER)),
-                    target_group.map(|group| dimension("TargetGroup", group)),
-                ]
-                .into_iter()
-                .flatten()
-                .collect(),
-            ))
+            .set_dimensions(Some(dimensions.collect()))
             .build()
     });
     let cloudwatch = aws_sdk_cloudwatch::Client::new(&services.sdk);

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// Plays it: a job for most of the day, then a call.
 pub(super) async fn play(services: Services) -> StageResult<Day> {
-    let target_group = target_group(&services)?;
-    let mut day = Day::begin(services, Signal::Balancer { target_group, open: 1 }).await?;
+    let (balancer, target_group) = balancer(&services)?;
+    let mut day = Day::begin(services, Signal::Balancer { balancer, target_group, open: 1 }).await?;
     day.tell("a job holds one connection open, and sends no further request");
     day.until(day.at(21, 0)).await?;
     day.set_open(0);
@@ -38,12 +38,15 @@ pub(super) async fn play(services: Services) -> StageResult<Day> {
     Ok(day)
 }
 
-/// As the functions' own settings name it.
-fn target_group(services: &Services) -> StageResult<String> {
+/// The load balancer and its target group as CloudWatch names them, from the functions' own settings.
+fn balancer(services: &Services) -> StageResult<(String, String)> {
     let pools: Value = serde_json::from_str(&services.wiring.function("idle-check")?.environment["REVEILLE_POOLS"])?;
-    let group = pools
-        .as_object()
-        .and_then(|pools| pools.values().next())
-        .map(|pool| &pool["ready"]["dimensions"]["TargetGroup"]);
-    Ok(group.and_then(Value::as_str).ok_or("no target group tells what is ready")?.to_owned())
+    let pool = pools.as_object().and_then(|pools| pools.values().next()).ok_or("no pool")?;
+    let named = |name: &str, mark: &str| {
+        let value =
+            pool["ready"]["dimensions"][name].as_str().ok_or_else(|| format!("no {name} tells what is ready"))?;
+        let at = value.find(mark).ok_or_else(|| format!("{value} is no {name}"))?;
+        StageResult::Ok(value[at..].to_owned())
+    };
+    Ok((named("LoadBalancer", "app/")?, named("TargetGroup", "targetgroup/")?))
 }
