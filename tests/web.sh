@@ -1,6 +1,7 @@
 #!/bin/sh
 # The contract held to the running function, the examples, and the waiting page in a browser. What cannot be had is skipped
-# aloud; with CI=true that fails. It ends whatever happens: each wait has its limit, and `front` ends with the test run.
+# aloud; with CI=true that fails. It ends whatever happens: each wait has its limit, and what a test has started ends with
+# it. Pictures of the page and the logs are left in target/web.
 set -eu
 cd "$(dirname "$0")/.."
 web=$PWD/.tools/web
@@ -37,6 +38,23 @@ get_axe || skip test_page "no axe-core, which judges the page's accessibility: i
 
 export AXE="$web/$axe/axe.min.js" CHROMIUM="$PWD/.tools/chromium/chromium"
 export PYTHONPATH="$web/python:$PWD/.tools/python" PYTHONDONTWRITEBYTECODE=1
+mkdir -p target/web
+logs=$PWD/target/web
 cd tests/web
-# shellcheck disable=SC2086
-exec timeout -k 20 900 python3 -m unittest -v $tests
+# Beside each other, each with a `front` of its own: the examples wait most of their time.
+set --
+for test in $tests; do
+    timeout -k 20 900 python3 -m unittest -v "$test" >"$logs/$test.txt" 2>&1 &
+    set -- "$@" "$!"
+done
+# shellcheck disable=SC2064
+trap "kill $* 2>/dev/null || true" EXIT
+trap 'exit 130' INT TERM
+failed=0
+for test in $tests; do
+    wait "$1" || failed=1
+    shift
+    cat "$logs/$test.txt"
+done
+trap - EXIT
+exit "$failed"

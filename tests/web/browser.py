@@ -1,4 +1,4 @@
-"""Headless Chromium, steered over its own pipe (the DevTools protocol): no port, no client library, no network but loopback."""
+"""Headless Chromium, steered over its own pipe (the DevTools protocol): no port, no client library, loopback only."""
 
 import base64
 import collections
@@ -33,11 +33,12 @@ class Browser:
             os.dup2(low, 3)
             os.dup2(high, 4)
 
-        log = open(pathlib.Path(self.profile.name, "stderr"), "wb")
-        with log:
+        program, profile = os.environ.get("CHROMIUM", "chromium"), f"--user-data-dir={self.profile.name}/profile"
+        with open(pathlib.Path(self.profile.name, "stderr"), "wb") as log:
             self.process = subprocess.Popen(
-                [os.environ.get("CHROMIUM", "chromium"), *FLAGS, f"--user-data-dir={self.profile.name}/profile", "about:blank"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=at_3_and_4, close_fds=False, start_new_session=True,
+                [program, *FLAGS, profile, "about:blank"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=at_3_and_4, close_fds=False,
+                start_new_session=True,
             )
         os.close(theirs_in)
         os.close(theirs_out)
@@ -97,8 +98,11 @@ class Tab:
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.send(f"{domain}.enable")
         self.send("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.send("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=size[0] < 600)
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        width, height = size
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setDeviceMetricsOverride", **screen)
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def send(self, method, **params):
         return self.browser.send(method, self.session, **params)
@@ -141,6 +145,15 @@ class Tab:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def click(self, what):
+        """A person's click in the middle of an element, and the page that it leads to."""
+        box = self.value(f"document.querySelector('{what}').getBoundingClientRect().toJSON()")
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        loaded = self.loads
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.wait_for(lambda: self.loads > loaded)
 
     def picture(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)

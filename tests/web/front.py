@@ -1,6 +1,7 @@
 """The wake function behind its URL on a local AWS whose clock stands: `front`, and what a scene needs of it."""
 
 import ctypes
+import datetime
 import json
 import os
 import pathlib
@@ -23,9 +24,13 @@ START_SECONDS = 240
 ASK_SECONDS = 30
 # Each call with a lease: so a node can be full.
 PLACES = 12
+REQUESTS = {
+    "namespace": "AWS/ApplicationELB", "metric": "RequestCount",
+    "dimensions": {"LoadBalancer": "app/voice/0123456789abcdef"},
+}
 POOLS = {
     POOL: {
-        "requests": [{"namespace": "AWS/ApplicationELB", "metric": "RequestCount", "dimensions": {"LoadBalancer": "app/voice/0123456789abcdef"}}],
+        "requests": [REQUESTS],
         "calls": "leased",
         "calls_per_node": PLACES,
     }
@@ -69,10 +74,10 @@ def ask(url, method="GET", body=None, headers=None):
             return Answer(error.code, error.headers, error.read())
 
 
-def ends_with_its_parent():
-    """Linux: also where the test run is killed. Elsewhere tests/web.sh ends it."""
+def ends_with_its_parent(by=signal.SIGINT):
+    """For a child before it begins: it gets this signal where the test run is killed. Linux only."""
     try:
-        ctypes.CDLL(None).prctl(1, signal.SIGINT)
+        ctypes.CDLL(None).prctl(1, by)
     except AttributeError:
         pass
 
@@ -169,6 +174,10 @@ class Front:
     def pass_seconds(self, seconds):
         self.admin("POST", "clock", {"advance_ms": seconds * 1000})
 
+    def refuse(self, action, code):
+        """EC2 refuses these calls until the next scene."""
+        self.admin("POST", "faults", {"service": "ec2", "action": action, "code": code, "times": -1})
+
     def calls(self, action):
         return [call for call in self.admin("GET", "calls") if call["action"] == action]
 
@@ -226,7 +235,7 @@ class Front:
     def will_start(self):
         """EC2 throttles the START, and nobody has come to try again."""
         self.asleep()
-        self.admin("POST", "faults", {"service": "ec2", "action": "StartInstances", "code": "RequestLimitExceeded", "times": -1})
+        self.refuse("StartInstances", "RequestLimitExceeded")
         self.wake()
         self.admin("DELETE", "faults")
 
@@ -257,13 +266,13 @@ class Front:
     def fault(self):
         """The account's quota is used up."""
         self.asleep()
-        self.admin("POST", "faults", {"service": "ec2", "action": "StartInstances", "code": "VcpuLimitExceeded", "times": -1})
+        self.refuse("StartInstances", "VcpuLimitExceeded")
         self.wake()
 
     def unknown(self):
         """The role has lost a permission."""
         self.asleep()
-        self.admin("POST", "faults", {"service": "ec2", "action": "DescribeInstances", "code": "UnauthorizedOperation", "times": -1})
+        self.refuse("DescribeInstances", "UnauthorizedOperation")
 
     def empty(self):
         """A person takes the pool's tag from its only node."""
@@ -280,5 +289,5 @@ KEY = {"pk": {"S": f"pool#{POOL}"}, "sk": {"S": "-"}}
 
 
 def instant(ms):
-    import datetime
-    return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+    at = datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

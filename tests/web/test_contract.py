@@ -1,4 +1,4 @@
-"""docs/openapi.yaml against the running function: each documented answer is brought about, then schemathesis asks at random."""
+"""docs/openapi.yaml against the running function: each documented answer is brought about, then schemathesis asks."""
 
 import json
 import os
@@ -233,9 +233,9 @@ def at_random(scene):
         place = ROOT / "target" / "web" / "schemathesis"
         place.mkdir(parents=True, exist_ok=True)
         variables = os.environ | {"TOKEN": TOKEN, "HOOKS": str(HERE / "hooks.py")}
-        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "contract.toml"), "run", str(CONTRACT)]
+        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "contract.toml")]
         run = subprocess.run(
-            [*command, "--url", self.front.url, *RANDOM[scene]],
+            [*command, "run", str(CONTRACT), "--url", self.front.url, *RANDOM[scene]],
             cwd=place, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
         )
         (place / f"{scene}.txt").write_text(run.stdout, encoding="utf-8")

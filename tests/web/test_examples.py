@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from front import PLACES, ROOT, TOKEN, Front
+from front import PLACES, ROOT, TOKEN, Front, ends_with_its_parent
 from proxy import Proxy, is_signed_by
 
 EXAMPLES = {
@@ -50,6 +50,7 @@ class Examples(unittest.TestCase):
             [*EXAMPLES[name], "sh", "-c", TALK, str(place)],
             env={name: value for name, value in variables.items() if value},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            preexec_fn=lambda: ends_with_its_parent(signal.SIGTERM),
         )
         self.addCleanup(end_all, process)
         return process, place
@@ -96,7 +97,10 @@ class Examples(unittest.TestCase):
         self.assertEqual((process.returncode, errors), (69, 'no node (403): {"Message": "Forbidden"}\n'))
 
     def test_a_call_without_a_node_is_told_why_at_once(self):
-        rows = [("gate_closed", "closed for the audit"), ("no_capacity", "InsufficientInstanceCapacity"), ("fault", "VcpuLimitExceeded")]
+        rows = [
+            ("gate_closed", "closed for the audit"), ("no_capacity", "InsufficientInstanceCapacity"),
+            ("fault", "VcpuLimitExceeded"),
+        ]
         for name in EXAMPLES:
             for scene, why in rows:
                 with self.subTest(name, scene=scene):
@@ -166,11 +170,12 @@ class Examples(unittest.TestCase):
         self.addCleanup(home.cleanup)
         # As written, but that curl says the status too.
         pathlib.Path(home.name, ".curlrc").write_text('silent\nwrite-out = " %{http_code}"\n')
+        variables = {"CURL_HOME": home.name, "URL": self.front.url, "TOKEN": TOKEN, "no_proxy": "*"}
         seen = []
         for line in lines:
             run = subprocess.run(
                 ["sh", "-c", line], capture_output=True, text=True, timeout=30,
-                env={"PATH": os.environ["PATH"], "CURL_HOME": home.name, "URL": self.front.url, "TOKEN": TOKEN, "no_proxy": "*"},
+                env=variables | {"PATH": os.environ["PATH"]},
             )
             state = re.search(r'"state":"(\w+)"', run.stdout)
             seen.append((int(run.stdout.split()[-1]), state and state[1], len(self.leases())))
