@@ -211,6 +211,24 @@ class Contract(unittest.TestCase):
             for value in part.values():
                 yield from self.medias(value)
 
+    def test_the_limits_of_the_contract_are_the_functions(self):
+        self.front.ready()
+        schemas, parameters = self.raw["components"]["schemas"], self.raw["components"]["parameters"]
+        ttl = schemas["LeaseWish"]["properties"]["ttl_seconds"]
+        rows = [
+            (ttl["minimum"], -1, lambda number: ("PUT", "/leases/call-1", {"ttl_seconds": number}), 200),
+            (ttl["maximum"], 1, lambda number: ("PUT", "/leases/call-1", {"ttl_seconds": number}), 200),
+            (schemas["LeaseId"]["maxLength"], 1, lambda number: ("DELETE", "/leases/" + "x" * number, None), 204),
+            (schemas["PoolWish"]["maxLength"], 1, lambda number: ("POST", "/wake", {"pool": "x" * number}), 404),
+            (schemas["NodeWish"]["maxLength"], 1, lambda number: ("POST", "/wake", {"node": "x" * number}), 404),
+            (parameters["pool"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?pool=" + "x" * number, None), 404),
+            (parameters["node"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?node=" + "x" * number, None), 404),
+        ]
+        for limit, beyond, request, within in rows:
+            with self.subTest(request=str(request(limit))[:60]):
+                self.assertEqual(self.front.ask(*request(limit)).status, within)
+                self.assertEqual(self.front.ask(*request(limit + beyond)).status, 400)
+
     def test_another_path_and_another_method_are_refused(self):
         self.front.asleep()
         rows = [(f"/{path}", 404, None) for path in ("", "admin", "leases", "favicon.ico", "wake/x", "status/x")]
