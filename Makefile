@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference wiring
+.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +69,10 @@ reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's set
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
 	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings
 
-infra-test: ## the Terraform modules: fmt, validate, tests with a mocked provider, policy lint, mistakes tried on copies
+plan-figures: ## writes the tables of docs/planner.md again, from the traces in the project (a minute or two)
+	@UPDATE=1 cargo test -p reveille-plan --locked --quiet --test figures
+
+infra-test: build ## the Terraform modules: mocked tests, policy lint, mistakes tried on copies; then applied to the local AWS
 	@sh tests/infra.sh
 
 wiring: build ## the controller's Terraform on MiniStack, in real time: log lines, rules and the URL fire (3 minutes; not in CI)

@@ -1,7 +1,7 @@
 """Mistakes of every kind, each tried on a copy: something of the above has to catch it. mistakes.py TERRAFORM WORK [WORD]
 
-`validate` is asked first, then check.py, then the one test file that is named. A mistake that nothing catches fails, and so
-does one whose text is not found any more."""
+`validate` is asked first, then check.py, then the one test file that is named, or order.py. A mistake that nothing catches
+fails, and so does one whose text is not found any more."""
 
 import re
 import shutil
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import order
 from check import faults
 
 CONTROLLER, NODE = "modules/controller", "modules/node"
@@ -71,6 +72,10 @@ MISTAKES = [
     in_controller("a publisher forgotten (case 39)", "alerts.tf", '    Budgets    = "budgets.amazonaws.com"\n', "", "alerts"),
     in_controller("a publisher of any account", "alerts.tf", "{ StringEquals = { \"aws:SourceAccount\" = local.account } }", "{}", "alerts"),
     in_controller("the budget's tag escaped away", "budget.tf", 'format("user:reveille:pool$%s", pool)', '"user:reveille:pool$${pool}"', "alerts"),
+    in_controller("a caller's account in another form than Lambda's", "url.tf", ":root", ":user/root", "url"),
+    in_controller("rules that a second apply overwrites", "triggers.tf", "  tags                = var.tags\n  depends_on          = [aws_iam_role.function]\n", "", "order"),
+    in_controller("a queue that a second apply takes over", "functions.tf", "  depends_on                = [aws_iam_role.function]\n", "", "order"),
+    in_node("a network that a second apply makes", "network.tf", "depends_on = [aws_iam_role.node]", "depends_on = []", "order"),
     in_controller("a URL that everybody may go round", "url.tf", "InvokedViaFunctionUrl", "SourceAccount", "url"),
     in_controller("the second permission of a URL forgotten", "url.tf", "count = length(local.callers) > 0 ? 1 : 0", "count = 0", "url"),
     in_controller("a scheduled run that is repeated (case 36)", "functions.tf", "maximum_retry_attempts       = 0", "maximum_retry_attempts       = 2", "functions"),
@@ -83,6 +88,7 @@ MISTAKES = [
     in_controller("a pattern of another state", "triggers.tf", '["stopped"]', '["stopping"]', "triggers"),
     in_controller("zips of another architecture", "functions.tf", "local.manifest.architecture == var.architecture", "local.manifest.architecture != null", "refusals"),
     in_controller("zips of another build", "functions.tf", "local.hashes[each.key] == local.manifest.functions[each.key].sha256", "local.hashes[each.key] != null", "refusals"),
+    in_controller("a manifest in S3 that cannot be read", "functions.tf", "self.body != null", 'self.key != ""', "refusals"),
     in_controller("a log group that is not looked for", "triggers.tf", "contains(self.log_group_names, each.value)", "self.log_group_names != null", "refusals"),
     in_controller("rules that nobody asks", "main.tf", "length(module.rules.faults) == 0", "length(module.rules.faults) >= 0", "refusals"),
     in_controller("a refusal that refuses nothing", "settings.tf", "var.tick_minutes >= 5", "var.tick_minutes >= 0", "refusals"),
@@ -127,6 +133,8 @@ class Copy:
                 return "validate"
             if faults(self.root):
                 return "check.py"
+            if mistake.test == "order":
+                return "order.py" if order.faults(self.terraform, self.root / mistake.module) else None
             if mistake.test and self.fails(mistake.module, "test", f"-filter=tests/{mistake.test}.tftest.hcl"):
                 return f"terraform test, {mistake.test}"
             return None

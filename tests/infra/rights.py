@@ -1,8 +1,8 @@
 """Holds what was called to what is allowed: no call was refused, and no permission is there that nothing used.
 
-    python3 tests/infra/rights.py ANSWER.json REASONS.json
+    python3 tests/infra/rights.py REASONS.json ANSWER.json...
 
-ANSWER is what `GET /local-aws/iam` gave after a run. REASONS is a list of `{"sid", "action", "reason"}`, each for a
+ANSWER is what `GET /local-aws/iam` gave after a run; of several runs the uses are summed. REASONS is a list of `{"sid", "action", "reason"}`, each for a
 permission that no call can use, as one that AWS uses on the caller's behalf. Without `action` it stands for the whole
 statement, with `role` for that role's only. A reason has to be true: one for what was used, or is not there, is a fault.
 """
@@ -66,9 +66,22 @@ def read_reasons(path: str) -> list[Row]:
     return reasons
 
 
-def main(answer_path: str, reasons_path: str) -> int:
-    with open(answer_path) as file:
-        answer = json.load(file)
+def summed(answers: list[Row]) -> Row:
+    """What was used in any of the runs was used."""
+    permissions: dict[tuple[str, ...], Row] = {}
+    for one in (permission for answer in answers for permission in answer["permissions"]):
+        known = permissions.setdefault(tuple(one[name] for name in CHOOSES), one | {"used": 0})
+        known["used"] += one["used"]
+    return {"permissions": list(permissions.values()), "refused": [one for answer in answers for one in answer["refused"]]}
+
+
+def read_answer(path: str) -> Row:
+    with open(path) as file:
+        return json.load(file)
+
+
+def main(reasons_path: str, *answer_paths: str) -> int:
+    answer = summed([read_answer(path) for path in answer_paths])
     reasons = read_reasons(reasons_path)
     found = faults(answer, reasons)
     print(table(answer, reasons))

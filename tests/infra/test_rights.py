@@ -30,8 +30,8 @@ class Rights(unittest.TestCase):
     def check(self, given: dict, reasons: list[dict], *expected: str):
         """The faults, and the same by the program's own answer: its exit code and what it prints."""
         self.assertEqual(list(expected), rights.faults(given, reasons))
-        paths = [Path(tempfile.mkdtemp()) / name for name in ("answer.json", "reasons.json")]
-        for path, value in zip(paths, (given, reasons)):
+        paths = [Path(tempfile.mkdtemp()) / name for name in ("reasons.json", "answer.json")]
+        for path, value in zip(paths, (reasons, given)):
             path.write_text(json.dumps(value))
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -40,6 +40,10 @@ class Rights(unittest.TestCase):
         for line in expected:
             self.assertIn(line, printed.getvalue())
         return printed.getvalue()
+
+    def test_what_one_of_several_runs_used_was_used(self):
+        unused = {"permissions": [one | {"used": 0} for one in answer()["permissions"]], "refused": []}
+        self.assertEqual(answer(), rights.summed([unused, answer()]))
 
     def test_used_or_explained(self):
         printed = self.check(answer(), [GRANT])

@@ -1,7 +1,7 @@
 """Disks, network interfaces and public addresses of instances, where moto shows other than AWS does.
 
-moto forgets what RunInstances asks of a disk and of an interface, leaves the interface of a terminated instance, and takes
-an Elastic IP away with a stop.
+moto forgets what RunInstances asks of a disk and of an interface, leaves the interface of a terminated instance, and
+takes an Elastic IP away with a stop.
 """
 
 from typing import Any
@@ -113,7 +113,7 @@ def _asked_disks(backend: Any, kwargs: dict[str, Any]) -> dict[str, dict[str, An
 
 
 def _keep_what_run_instances_asks_of_an_interface() -> None:
-    """One that the call makes goes with its instance, unless it says otherwise; its security groups are the instance's."""
+    """One that the call makes goes with its instance, unless it says otherwise, and shares its security groups."""
     moto_prepare = Instance.prep_nics
 
     def prepare(self: Instance, nic_spec: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:

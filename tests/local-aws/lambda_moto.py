@@ -1,6 +1,6 @@
 """Lambda's configuration as AWS shows it: who may invoke, URLs, asynchronous invocation, logging.
 
-moto takes a statement twice and shows its conditions in its own words, forgets what a stack permits when the stack goes,
+moto takes a statement twice and shows its conditions in its own words, leaves what a stack permits when the stack goes,
 shows the first asynchronous settings for ever, and does not know where a function logs. Nothing invokes anything.
 """
 

@@ -1,7 +1,7 @@
 """Subscription and metric filters of CloudWatch Logs as AWS keeps them. Neither passes anything on.
 
-moto refuses to change a subscription of a group that has two, asks for no permission of the function, would run the function
-in a container for each event, and keeps a metric filter as often as it was put.
+moto refuses to change a subscription of a group that has two, asks for no permission of the function, would run the
+function in a container for each event, and keeps a metric filter as often as it was put.
 """
 
 import re

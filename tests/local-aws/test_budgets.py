@@ -335,7 +335,8 @@ class Tags(BudgetsCase):
     ARN = f"arn:aws:budgets::{ACCOUNT}:budget/{NAME}"
 
     def tags(self):
-        return {one["Key"]: one["Value"] for one in self.budgets.list_tags_for_resource(ResourceARN=self.ARN)["ResourceTags"]}
+        found = self.budgets.list_tags_for_resource(ResourceARN=self.ARN)["ResourceTags"]
+        return {one["Key"]: one["Value"] for one in found}
 
     def test_are_given_replaced_and_taken_away(self):
         self.create()

@@ -1,4 +1,4 @@
-"""What the local AWS promises of Lambda's configuration and of what refers to it, asked of a launched process with boto3."""
+"""What the local AWS promises of Lambda's configuration and of what refers to it, asked with boto3."""
 
 import base64
 import hashlib
@@ -271,8 +271,8 @@ class MetricFilters(Case):
         return given | {"metricTransformations": [self.METRIC]}
 
     def shown(self):
-        found = self.logs.describe_metric_filters()["metricFilters"]
-        return [(one["filterName"], one["logGroupName"], one["filterPattern"], one["metricTransformations"]) for one in found]
+        names = ("filterName", "logGroupName", "filterPattern", "metricTransformations")
+        return [tuple(one[name] for name in names) for one in self.logs.describe_metric_filters()["metricFilters"]]
 
     def test_are_kept_once_and_go_with_their_group(self):
         for pattern in ("POST", "GET"):

@@ -478,6 +478,19 @@ class Interfaces(Ec2Case):
         self.assertEqual([self.group], [one["GroupId"] for one in self.described(node)["SecurityGroups"]])
 
 
+class Networks(Ec2Case):
+    def test_a_vpc_goes_with_what_came_with_it(self):
+        def parts():
+            acls, groups = self.ec2.describe_network_acls(), self.ec2.describe_security_groups()
+            return len(acls["NetworkAcls"]), len(groups["SecurityGroups"])
+
+        before = parts()
+        vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.assertNotEqual(before, parts())
+        self.ec2.delete_vpc(VpcId=vpc)
+        self.assertEqual(before, parts())
+
+
 class Addresses(Ec2Case):
     def association(self, node):
         """PublicIpAddress and what the network interface says of it, None for nothing."""

@@ -221,8 +221,8 @@ class Contract(unittest.TestCase):
             (schemas["LeaseId"]["maxLength"], 1, lambda number: ("DELETE", "/leases/" + "x" * number, None), 204),
             (schemas["PoolWish"]["maxLength"], 1, lambda number: ("POST", "/wake", {"pool": "x" * number}), 404),
             (schemas["NodeWish"]["maxLength"], 1, lambda number: ("POST", "/wake", {"node": "x" * number}), 404),
-            (parameters["pool"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?pool=" + "x" * number, None), 404),
-            (parameters["node"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?node=" + "x" * number, None), 404),
+            (parameters["pool"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?pool=" + "x" * number), 404),
+            (parameters["node"]["schema"]["maxLength"], 1, lambda number: ("GET", "/status?node=" + "x" * number), 404),
         ]
         for limit, beyond, request, within in rows:
             with self.subTest(request=str(request(limit))[:60]):

@@ -162,9 +162,9 @@ class Page(unittest.TestCase):
 
     def open_still(self, tab):
         """The ready page without its way on, which would be taken before anybody has looked."""
-        page = ask(self.url, headers={"Accept": ACCEPT}).body.decode()
-        still, count = cut_refresh(page)
-        self.assertEqual(count, 1)
+        page = ask(self.url, headers={"Accept": ACCEPT})
+        still, count = cut_refresh(page.body.decode())
+        self.assertEqual(count, 1, page)
         tab.open("about:blank")
         frame = tab.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
         tab.send("Page.setDocumentContent", frameId=frame, html=still)

@@ -10,7 +10,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Alarms that trouble has to raise, by the end of their names; all others have to be silent.
-const RAISED_BY_TROUBLE: [&str; 4] = ["no-tick", "errors-wake", "errors-idle-check", "failed-events"];
+const RAISED_BY_TROUBLE: [&str; 5] =
+    ["no-tick", "errors-wake", "errors-idle-check", "errors-uptime-alarm", "failed-events"];
 
 pub(super) async fn checks(day: &mut Day) -> StageResult<()> {
     println!("\nAfter the day:");

@@ -8,12 +8,17 @@ use crate::report::Check;
 use crate::stage::{StageResult, url_event};
 use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
+use aws_sdk_ec2::types::Tag;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// EventBridge is some seconds late.
 const LATE: TimeDelta = TimeDelta::seconds(7);
+/// What a person writes on a node that he wants to keep.
+const HOLD: &str = "reveille:keep-until";
+/// EC2 tells of a stop when it is done.
+const STOPS: TimeDelta = TimeDelta::seconds(40);
 /// A caller polls this often and gives up after this long.
 const POLL: TimeDelta = TimeDelta::seconds(5);
 const PATIENCE: TimeDelta = TimeDelta::seconds(180);
@@ -32,8 +37,8 @@ pub(super) enum Signal {
         balancer: String,
         /// The target group of its healthy hosts.
         target_group: String,
-        /// Calls that are open.
-        open: u32,
+        /// Calls that are open; none where the load balancer writes nothing at all.
+        open: Option<u32>,
     },
 }
 
@@ -197,6 +202,7 @@ impl Day {
                 }
             }
             Signal::Balancer { balancer, target_group, open } => {
+                let Some(open) = open else { return Ok(()) };
                 // Visible a minute after its own minute has ended.
                 let bucket = now - TimeDelta::minutes(2);
                 let mut points = vec![("HealthyHostCount", self.healthy(bucket), Some(target_group.as_str()))];
@@ -232,7 +238,14 @@ impl Day {
     pub(super) fn set_open(&mut self, calls: u32) {
         match &mut self.signal {
             Signal::Beats(nodes) => nodes.iter().for_each(|node| node.set_open(calls)),
-            Signal::Balancer { open, .. } => *open = calls,
+            Signal::Balancer { open, .. } => *open = Some(calls),
+        }
+    }
+
+    /// The load balancer writes nothing any more, not even that it is alive.
+    pub(super) fn silence(&mut self) {
+        if let Signal::Balancer { open, .. } = &mut self.signal {
+            *open = None;
         }
     }
 
@@ -312,6 +325,12 @@ impl Day {
         Ok(Call { asked, connected, ended })
     }
 
+    /// Messages of this kind to people so far.
+    pub(super) async fn told(&self, kind: &str) -> usize {
+        let told = self.services.aws.published().await;
+        told.iter().filter(|message| message.attributes.get("kind").is_some_and(|one| one == kind)).count()
+    }
+
     /// Notes and prints what was looked for.
     pub(super) fn check(&mut self, name: &str, ok: bool, detail: impl Into<String>) {
         let check = Check { name: name.to_owned(), ok, detail: detail.into() };
@@ -357,20 +376,41 @@ impl Day {
 
     /// Checks that the node went to sleep 30 to 40 minutes after its last use, and not before.
     pub(super) fn check_sleep(&mut self, what: &str, last_use: DateTime<Utc>) {
-        let stopping = self.first("stopping", last_use);
-        let minutes = stopping.map(|at| (at - last_use).num_minutes());
+        let stopped = self.first("stopped", last_use);
+        let minutes = stopped.map(|at| (at - STOPS - last_use).num_minutes());
         let ok = minutes.is_some_and(|minutes| (30..=40).contains(&minutes));
-        self.check(
-            what,
-            ok,
-            minutes.map_or("never stopped".to_owned(), |minutes| format!("stopped after {minutes} minutes")),
-        );
+        let detail = minutes.map_or("never stopped".to_owned(), |minutes| format!("STOP after {minutes} minutes"));
+        self.check(what, ok, detail);
     }
 
     /// Checks that no node was stopped between these instants.
     pub(super) fn check_kept(&mut self, what: &str, from: DateTime<Utc>, to: DateTime<Utc>) {
-        let stopped = self.first("stopping", from).filter(|at| *at < to);
+        let stopped = self.first("stopped", from).filter(|at| *at - STOPS < to);
         self.check(what, stopped.is_none(), stopped.map_or("kept".to_owned(), |at| format!("stopped at {at}")));
+    }
+
+    /// A person holds every node until then, by its tag.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub(super) async fn hold(&self, until: DateTime<Utc>) -> StageResult<()> {
+        let tag =
+            Tag::builder().key("reveille:keep-until").value(until.to_rfc3339_opts(SecondsFormat::Secs, true)).build();
+        let nodes = self.services.wiring.nodes.iter().map(|node| node.id.clone()).collect();
+        let ec2 = aws_sdk_ec2::Client::new(&self.services.sdk);
+        ec2.create_tags().set_resources(Some(nodes)).tags(tag).send().await?;
+        Ok(())
+    }
+
+    /// And takes his tag off again.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub(super) async fn take_tags_off(&self) -> StageResult<()> {
+        let nodes = self.services.wiring.nodes.iter().map(|node| node.id.clone()).collect();
+        let ec2 = aws_sdk_ec2::Client::new(&self.services.sdk);
+        ec2.delete_tags().set_resources(Some(nodes)).tags(Tag::builder().key(HOLD).build()).send().await?;
+        Ok(())
     }
 }
 
