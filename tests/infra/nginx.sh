@@ -1,5 +1,5 @@
 #!/bin/sh
-# The node's nginx files, filled in, as nginx itself reads them. Needs an nginx: .tools/nginx (tests/nginx.sh) or the system's.
+# The node's nginx files, filled in, as nginx itself reads them. Needs an nginx: .tools/nginx (tests/debian.sh) or the system's.
 # nginx.sh TERRAFORM WORK
 set -eu
 terraform=$1 work=$2/nginx
