@@ -75,7 +75,8 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
             outcome
         }
     };
-    let page = wants_page.then(|| page(&outcome, controller.config.target_url.as_deref())).flatten();
+    let query = request.raw_query_string.as_deref().unwrap_or_default();
+    let page = wants_page.then(|| page(&outcome, query, controller.config.target_url.as_deref())).flatten();
     page.unwrap_or_else(|| http::answer(&outcome, now))
 }
 

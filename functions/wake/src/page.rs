@@ -20,16 +20,17 @@ struct Words {
     text: String,
 }
 
-/// The page in place of the answer to a run, where the run has one that is about a node or its absence.
-pub(crate) fn page(outcome: &Outcome, target: Option<&str>) -> Option<Value> {
+/// The page in place of the answer to a run, where the run has one that is about a node or its absence. The page asks again with the
+/// same query.
+pub(crate) fn page(outcome: &Outcome, query: &str, target: Option<&str>) -> Option<Value> {
     if outcome.not_found.is_some() || outcome.too_many || outcome.lease.is_some() {
         return None;
     }
     let answer = outcome.answers.first().filter(|_| outcome.blind.is_none());
     let face = answer.map_or(Face { status: 503, state: "unknown", retry: Some(10) }, face);
     let target = target.filter(|_| face.state == "ready");
-    let body = document(&face, answer, target).into_string();
-    let headers = json!({
+    let body = document(&face, answer, query, target).into_string();
+    let mut headers = json!({
         "content-type": "text/html; charset=utf-8",
         "cache-control": "no-store",
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -37,14 +38,20 @@ pub(crate) fn page(outcome: &Outcome, target: Option<&str>) -> Option<Value> {
         "referrer-policy": "no-referrer",
         "vary": "accept",
     });
+    if let Some(seconds) = face.retry {
+        headers["retry-after"] = json!(seconds.to_string());
+    }
     Some(json!({ "statusCode": face.status, "headers": headers, "body": body, "isBase64Encoded": false }))
 }
 
-fn document(face: &Face, answer: Option<&PoolAnswer>, target: Option<&str>) -> Markup {
+fn document(face: &Face, answer: Option<&PoolAnswer>, query: &str, target: Option<&str>) -> Markup {
     let words = words(face.state, answer);
+    let with_query = |path: &str| if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
     // Relative, so that the page works wherever a proxy has put it; after a wake the look is what asks again.
-    let again = target
-        .map_or_else(|| format!("{}; url=status", face.retry.unwrap_or(SELDOM)), |target| format!("0; url={target}"));
+    let again = target.map_or_else(
+        || format!("{}; url={}", face.retry.unwrap_or(SELDOM), with_query("status")),
+        |target| format!("0; url={target}"),
+    );
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -64,7 +71,7 @@ fn document(face: &Face, answer: Option<&PoolAnswer>, target: Option<&str>) -> M
                         progress max=(whole) value=(passed) aria-label="Start of the node" { (passed) " of " (whole) " seconds" }
                     }
                     @if let Some(target) = target { p { a href=(target) { "Go on" } } }
-                    @if face.state == "asleep" { form method="post" action="wake" { button type="submit" { "Wake it" } } }
+                    @if face.state == "asleep" { form method="post" action=(with_query("wake")) { button type="submit" { "Wake it" } } }
                     @if face.state != "ready" { p.small { (asks_again(face.retry)) } }
                 }
             }
@@ -73,7 +80,10 @@ fn document(face: &Face, answer: Option<&PoolAnswer>, target: Option<&str>) -> M
 }
 
 fn asks_again(retry: Option<i64>) -> String {
-    format!("This page looks again every {} seconds.", retry.unwrap_or(SELDOM))
+    match retry.unwrap_or(SELDOM) {
+        seconds @ ..120 => format!("This page looks again every {seconds} seconds."),
+        seconds => format!("This page looks again in about {} minutes.", seconds / 60),
+    }
 }
 
 /// Seconds that have passed of those that the last boots took.
@@ -101,7 +111,7 @@ fn words(state: &str, answer: Option<&PoolAnswer>) -> Words {
         ),
         "fault" => (
             "The node cannot be started",
-            format!("AWS refuses it{}: {code}. A person has been told, and it is tried again.", since(answer)),
+            format!("AWS has refused it{}: {code}. A person has been told, and it is tried again.", since(answer)),
         ),
         "asleep" => ("The node is asleep", "Nobody has asked for it. Starting it takes about a minute.".to_owned()),
         "no_node" => ("There is no node", "None is set up here. A person has been told.".to_owned()),

@@ -26,7 +26,7 @@ fn answer(reason: Reason) -> PoolAnswer {
 
 fn shown(answer: PoolAnswer, target: Option<&str>) -> (u64, String) {
     let outcome = Outcome { answers: vec![answer], ..Outcome::default() };
-    let reply = page(&outcome, target).unwrap();
+    let reply = page(&outcome, "", target).unwrap();
     let body = reply["body"].as_str().unwrap().to_owned();
     assert!(body.len() < 15_000, "{} bytes", body.len());
     assert!(!body.contains("<script") && !body.contains("http://") && !body.contains("src="), "{body}");
@@ -65,6 +65,18 @@ fn a_ready_node_leads_to_the_target_and_without_one_stays() {
 }
 
 #[test]
+fn a_page_that_was_asked_for_a_node_asks_for_it_again() {
+    let outcome = Outcome { answers: vec![answer(Reason::NotWanted)], ..Outcome::default() };
+    let reply = page(&outcome, "node=gpu-1&x=\"><b>", None).unwrap();
+    let body = reply["body"].as_str().unwrap();
+    assert!(body.contains("url=status?node=gpu-1&amp;x=&quot;&gt;&lt;b&gt;\""), "{body}");
+    assert!(body.contains("action=\"wake?node=gpu-1&amp;x=&quot;"), "{body}");
+    let waits = PoolAnswer { ready_in_seconds: Some(30), ..answer(Reason::AlreadyStarting) };
+    let reply = page(&Outcome { answers: vec![waits], ..Outcome::default() }, "", None).unwrap();
+    assert_eq!(reply["headers"]["retry-after"], "5");
+}
+
+#[test]
 fn progress_is_what_has_passed_of_the_learnt_boot() {
     let starting = PoolAnswer { ready_in_seconds: Some(15), boot_seconds: Some(60), ..answer(Reason::AlreadyStarting) };
     let (_, body) = shown(starting.clone(), None);
@@ -87,8 +99,8 @@ fn what_people_wrote_is_text_and_never_markup() {
 
 #[test]
 fn who_cannot_be_answered_by_a_page_gets_the_document() {
-    assert!(page(&Outcome { too_many: true, ..Outcome::default() }, None).is_none());
-    assert!(page(&Outcome::default(), None).unwrap()["body"].as_str().unwrap().contains("data-state=\"unknown\""));
+    assert!(page(&Outcome { too_many: true, ..Outcome::default() }, "", None).is_none());
+    assert!(page(&Outcome::default(), "", None).unwrap()["body"].as_str().unwrap().contains("data-state=\"unknown\""));
 }
 
 #[test]

@@ -82,6 +82,8 @@ pub(super) struct Day {
     pub moved: Vec<Moved>,
     /// What was looked for.
     pub checks: Vec<Check>,
+    /// Beats that could not be written.
+    pub lost_beats: Vec<(DateTime<Utc>, String)>,
     /// Times in which trouble was made, so that functions may fail.
     pub trouble: Vec<(DateTime<Utc>, DateTime<Utc>)>,
     signal: Signal,
@@ -105,6 +107,7 @@ impl Day {
             from: now,
             moved: Vec::new(),
             checks,
+            lost_beats: Vec::new(),
             trouble: Vec::new(),
             signal,
             agenda,
@@ -198,7 +201,9 @@ impl Day {
         match &self.signal {
             Signal::Beats(nodes) => {
                 for node in nodes {
-                    node.beat(now).await?;
+                    if let Err(fault) = node.beat(now).await {
+                        self.lost_beats.push((now, fault.to_string()));
+                    }
                 }
             }
             Signal::Balancer { balancer, target_group, open } => {
