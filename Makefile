@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak soak-local model fuzz mutants infra-test lint invoke front package setup build reference
+.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ demo: build ## one virtual day with the built functions on a local AWS: timeline
 
 test: build ## every test: rules, laws, field cases, built functions, local AWS, events
 	@sh tests/run.sh
+
+test-web: build ## docs/openapi.yaml against the running function, the examples, the waiting page in Chromium
+	@sh tests/web.sh
 
 soak: ## random days with faults in memory: make soak SEEDS=200; one again, with its timeline: make soak SEED=17
 	@cargo build -p reveille-soak --profile soak --locked --quiet
@@ -66,5 +69,11 @@ reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's set
 	@UPDATE=1 cargo test -p reveille --locked --quiet --test reference --test messages
 	@UPDATE=1 cargo test -p reveille-beat --locked --quiet settings
 
-infra-test: ## the Terraform modules: fmt, validate, tests with a mocked provider, policy lint, mistakes tried on copies
+plan-figures: ## writes the tables of docs/planner.md again, from the traces in the project (a minute or two)
+	@UPDATE=1 cargo test -p reveille-plan --locked --quiet --test figures
+
+infra-test: build ## the Terraform modules: mocked tests, policy lint, mistakes tried on copies; then applied to the local AWS
 	@sh tests/infra.sh
+
+wiring: build ## the controller's Terraform on MiniStack, in real time: log lines, rules and the URL fire (3 minutes; not in CI)
+	@sh tests/wiring.sh $(TARGET)/debug

@@ -7,7 +7,7 @@ log=target/test.log
 : > "$log"
 status=0
 {
-    sh tests/nginx.sh 2>&1 || echo "nginx: failed"
+    sh tests/debian.sh nginx 2>&1 || echo "nginx: failed"
     cargo test --workspace --locked 2>&1 || echo "cargo test: failed"
     python3 -m unittest discover -s tests/local-aws 2>&1 || echo "unittest: failed"
 } | tee "$log"

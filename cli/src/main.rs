@@ -1,8 +1,9 @@
-//! The operator's command: see and steer a deployment (`ops`), check a configuration before it is deployed, and see which
-//! lines of a log would wake.
+//! The operator's command: see and steer a deployment (`ops`), check a configuration before it is deployed, see which lines of
+//! a log would wake, and compare plans on a trace.
 
 mod lines;
 mod ops;
+mod plan;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use reveille::access_log::FilterSpec;
@@ -65,6 +66,11 @@ enum Command {
         /// The log, or - for standard input
         file: PathBuf,
     },
+    /// Replays a trace through the decisions of the functions: what each plan costs, and whom it keeps waiting
+    #[command(
+        after_help = "Examples:\n  reveille plan --trace calls.csv\n  reveille plan --trace access.log.gz --path /v1/calls --zone Asia/Seoul\n  reveille plan --trace nab_elb_5min_counts.csv.gz --bin-seconds 300 --thin 20 --idle-minutes 10,30\n  reveille plan --trace calls.csv --grid --idle-minutes 10,20,30 --prewarm-minutes 10,30 --tick-minutes 5,10 --format csv"
+    )]
+    Plan(Box<plan::PlanArgs>),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +85,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Config { reference: false } => check(),
+        Command::Plan(args) => match plan::show(*args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => {
+                eprintln!("reveille plan: {fault}");
+                ExitCode::from(2)
+            }
+        },
         Command::Lines { paths, statuses, format, fields, each, file } => {
             let statuses = (!statuses.is_empty()).then_some(statuses);
             let fields = fields.into_iter().collect();

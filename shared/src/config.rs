@@ -63,6 +63,7 @@ impl Kind {
 
 const ACCESS: &str = "REVEILLE_ACCESS";
 const TOKEN_SHA256: &str = "REVEILLE_TOKEN_SHA256";
+const TARGET_URL: &str = "REVEILLE_TARGET_URL";
 /// The pools: with it, the settings of this shell are meant.
 pub const POOLS: &str = "REVEILLE_POOLS";
 const DEFAULT_POOL: &str = "REVEILLE_DEFAULT_POOL";
@@ -112,6 +113,12 @@ pub const SETTINGS: &[Setting] = &[
         default: Some("none; needed with token"),
         kind: Kind::Json,
         doc: "The SHA-256 of each token that is taken, by its name. Refused with `iam`.",
+    },
+    Setting {
+        name: TARGET_URL,
+        default: Some("none"),
+        kind: Kind::Text("an http or https URL, or a path"),
+        doc: "Where the waiting page (`GET /status` in a browser) leads once a node is ready.",
     },
     Setting {
         name: TABLE,
@@ -223,6 +230,8 @@ pub struct Config {
     pub default_pool: Option<PoolName>,
     /// Who may ask the wake function over HTTP; the other functions have no caller.
     pub access: Access,
+    /// Where the waiting page leads.
+    pub target_url: Option<String>,
     /// The ledger's table.
     pub table: String,
     /// The topic for people.
@@ -308,6 +317,7 @@ impl Config {
             default_pool: read.default_pool(&pools),
             pools,
             access: read.access(),
+            target_url: read.target_url(),
             table: read.required(TABLE),
             topic_arn: read.topic(),
             budget: read.budget(),
@@ -428,6 +438,24 @@ impl Read<'_> {
             self.fault(ZONE, format_args!("{text:?} is not an IANA zone such as Europe/Berlin"));
             Tz::UTC
         })
+    }
+
+    fn target_url(&mut self) -> Option<String> {
+        let url = self.get(TARGET_URL)?.to_owned();
+        let place =
+            url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).or_else(|| url.strip_prefix('/'));
+        // `//host` would be another host; blanks and quotes have no place in a URL.
+        let is_plain = |rest: &str| rest.chars().all(|c| c.is_ascii_graphic() && !"\"'<>;".contains(c));
+        let is_path = url.starts_with('/');
+        let is_good =
+            place.is_some_and(|rest| is_plain(rest) && !rest.starts_with('/') && (is_path || !rest.is_empty()));
+        if !is_good || url.len() > 2048 {
+            self.fault(
+                TARGET_URL,
+                format_args!("{url:?} is not a URL such as https://app.example.com/ or a path such as /talk"),
+            );
+        }
+        Some(url)
     }
 
     fn clock_url(&mut self) -> Option<String> {

@@ -1,12 +1,11 @@
 #!/bin/sh
-# The node's nginx files, filled in, as nginx itself reads them. Needs an nginx: .tools/nginx (tests/nginx.sh) or the system's.
+# The node's nginx files, filled in, as nginx itself reads them.
 # nginx.sh TERRAFORM WORK
 set -eu
 terraform=$1 work=$2/nginx
 files=$PWD/infra/modules/node/files
+sh tests/debian.sh nginx
 nginx=$PWD/.tools/nginx/nginx
-[ -x "$nginx" ] || nginx=$(command -v nginx || true)
-[ -n "$nginx" ] || { echo "nginx: none here, so the node's nginx files are not checked"; exit 0; }
 
 mkdir -p "$work"
 cd "$work"

@@ -21,6 +21,7 @@ def handle(world: World, request: Request) -> Answer:
         "calls": calls,
         "events": events,
         "faults": faults,
+        "iam": iam,
         "published": published,
         "reset": reset,
     }
@@ -81,6 +82,15 @@ def faults(world: World, method: str, given: Any) -> Any:
     elif method == "DELETE":
         world.faults.clear()
     return world.faults.waiting()
+
+
+def iam(world: World, method: str, given: Any) -> Any:
+    """Whose keys are judged by which role; what its policies allowed and refused."""
+    if method == "POST":
+        world.iam.act_as(given)
+    elif method == "DELETE":
+        world.iam.forget()
+    return world.iam.report()
 
 
 def calls(world: World, method: str, _given: Any) -> Any:

@@ -27,6 +27,7 @@ ITEMS_PER_PAGE = 100
 AMOUNT = re.compile(r"([0-9]*\.)?[0-9]+")
 NAME = re.compile(r"(?![^:\\]*/action/|(?i:.*<script>.*</script>.*))[^:\\]+")
 ACCOUNT = re.compile(r"\d{12}")
+ARN = re.compile(r"arn:aws[a-z-]*:budgets::(\d{12}):budget/(.+)")
 ADDRESSES = {"SNS": re.compile(r"arn:aws[a-z-]*:sns:[^:\s]+:\d{12}:\S+"), "EMAIL": re.compile(r"[^@\s]+@[^@\s]+")}
 
 # 2087-06-15T00:00:00Z, the end of a budget that names none.
@@ -137,6 +138,9 @@ class Budgets:
             "UpdateSubscriber": self.update_subscriber,
             "DeleteSubscriber": self.delete_subscriber,
             "DescribeSubscribersForNotification": self.describe_subscribers,
+            "ListTagsForResource": self.list_tags,
+            "TagResource": self.tag,
+            "UntagResource": self.untag,
         }.get(action)
         if found is None:
             raise NotImplementedError("not built")
@@ -280,6 +284,28 @@ class Budgets:
     def describe_subscribers(self, request: dict[str, Any]) -> dict[str, Any]:
         return _page(request, "Subscribers", _notification(self._budget(request), request["Notification"]).subscribers)
 
+    # -- tags
+
+    def list_tags(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"ResourceTags": self._named_by_arn(request).tags}
+
+    def tag(self, request: dict[str, Any]) -> dict[str, Any]:
+        budget, given = self._named_by_arn(request), request["ResourceTags"]
+        keys = {one["Key"] for one in given}
+        budget.tags = [one for one in budget.tags if one["Key"] not in keys] + given
+        return {}
+
+    def untag(self, request: dict[str, Any]) -> dict[str, Any]:
+        budget = self._named_by_arn(request)
+        budget.tags = [one for one in budget.tags if one["Key"] not in request["ResourceTagKeys"]]
+        return {}
+
+    def _named_by_arn(self, request: dict[str, Any]) -> Budget:
+        found = ARN.fullmatch(request["ResourceARN"])
+        if found is None:
+            raise _invalid(f"{request['ResourceARN']} is no ARN of a budget.")
+        return self._budget({"AccountId": found[1], "BudgetName": found[2]})
+
 
 def _invalid(message: str) -> AwsError:
     return AwsError("InvalidParameterException", message)
@@ -404,7 +430,7 @@ def _model() -> botocore.model.ServiceModel:
 def _refuse_misshapen(request: dict[str, Any], action: str) -> None:
     """Required members, lengths, ranges and enumerations; a client in Rust checks none of them."""
     fault = _fault(request, _model().operation_model(action).input_shape, "request")
-    if fault is None and not ACCOUNT.fullmatch(request["AccountId"]):
+    if fault is None and "AccountId" in request and not ACCOUNT.fullmatch(request["AccountId"]):
         fault = "AccountId is twelve digits"
     budget = request.get("Budget") or request.get("NewBudget") or request
     name = budget.get("BudgetName")

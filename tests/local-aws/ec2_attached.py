@@ -1,6 +1,7 @@
-"""Disks and public addresses of instances, where moto shows other than AWS does.
+"""Disks, network interfaces and public addresses of instances, where moto shows other than AWS does.
 
-moto forgets what RunInstances asks of a disk, and takes an Elastic IP away with a stop.
+moto forgets what RunInstances asks of a disk and of an interface, leaves the interface of a terminated instance, and
+takes an Elastic IP away with a stop.
 """
 
 from typing import Any
@@ -20,6 +21,7 @@ def install() -> None:
     _show_what_a_volume_does()
     _read_throughput()
     _keep_what_run_instances_asks_of_a_disk()
+    _keep_what_run_instances_asks_of_an_interface()
     _keep_elastic_addresses()
     _give_an_automatic_address_back()
     _show_associations()
@@ -105,6 +107,24 @@ def _asked_disks(backend: Any, kwargs: dict[str, Any]) -> dict[str, dict[str, An
     if mappings is None and kwargs.get("launch_template"):
         mappings = backend._get_template_from_args(kwargs["launch_template"]).data.get("BlockDeviceMappings")
     return {mapping["DeviceName"]: mapping.get("Ebs", {}) for mapping in mappings or []}
+
+
+# -- network interfaces
+
+
+def _keep_what_run_instances_asks_of_an_interface() -> None:
+    """One that the call makes goes with its instance, unless it says otherwise, and shares its security groups."""
+    moto_prepare = Instance.prep_nics
+
+    def prepare(self: Instance, nic_spec: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:
+        spec = nic_spec or [{"DeviceIndex": 0}]
+        for interface in spec:
+            if "NetworkInterfaceId" not in interface:
+                interface.setdefault("DeleteOnTermination", True)
+        moto_prepare(self, spec, *args, **kwargs)
+        self.security_groups = self.security_groups or list(self.nics[0].group_set)
+
+    Instance.prep_nics = prepare
 
 
 # -- addresses

@@ -7,6 +7,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError, OperationDisableApiStopNotPermitted, OperationNotPermitted4
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, InstanceBackend
+from moto.ec2.models.vpcs import VPCBackend
 from moto.ec2.responses.instances import InstanceResponse
 
 import ec2_attached
@@ -26,6 +27,7 @@ def install(life: Ec2Life) -> None:
     _replace_describe_instances(life)
     _replace_status_checks(life)
     _replace_modify_attribute()
+    _replace_delete_vpc()
     ec2_attached.install()
 
 
@@ -176,3 +178,34 @@ def _replace_modify_attribute() -> None:
         return moto_modify(self, instance_id, key, value)
 
     InstanceBackend.modify_instance_attribute = modify
+    _replace_modify_of_the_rest()
+
+
+def _replace_modify_of_the_rest() -> None:
+    """moto takes an attribute that it does not know for security groups, and takes those of the instance away."""
+    moto_groups = InstanceResponse._security_grp_instance_attribute_handler
+
+    def groups_or_behaviour(self: Any) -> bool:
+        if self._get_param("Groups"):
+            return moto_groups(self)
+        behaviour = self._get_param("InstanceInitiatedShutdownBehavior.Value")
+        if behaviour is None:
+            raise NotImplementedError("this attribute")
+        instance_id = self._get_param("InstanceId")
+        self.ec2_backend.modify_instance_attribute(instance_id, "instance_initiated_shutdown_behavior", behaviour)
+        return True
+
+    InstanceResponse._security_grp_instance_attribute_handler = groups_or_behaviour
+
+
+def _replace_delete_vpc() -> None:
+    """A VPC's own network ACL goes with it, as its security group and route table do."""
+    moto_delete = VPCBackend.delete_vpc
+
+    def delete(self: Any, vpc_id: str) -> Any:
+        deleted = moto_delete(self, vpc_id)
+        acls = self.network_acls.items()
+        self.network_acls = {acl_id: acl for acl_id, acl in acls if acl.vpc_id != vpc_id}
+        return deleted
+
+    VPCBackend.delete_vpc = delete

@@ -30,6 +30,7 @@ class Gateway:
         call = identify(request)
         with self._world.lock:
             entry = {"at_ms": self._world.clock.now_ms, "service": call.service, "action": call.action}
+            entry["key"] = request.signer.key
             fault = self._world.faults.take(call)
         try:
             answer = self._with_fault(request, call, fault) if fault else self._carry_out(request, call, None)
@@ -72,6 +73,7 @@ class Gateway:
     def _guarded(self, request: Request, call: Call, fault: dict[str, Any] | None) -> Answer:
         name = f"{call.service} {call.action}"
         try:
+            self._world.iam.judge(call, request)
             answer = self._dispatch(request, call, fault)
         except AwsError as error:
             return error_answer(call.protocol, error.status, error.code, error.message)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs the local AWS's Python packages into <repo>/.tools/python, or into the folder given.
-# Runs again only when requirements.txt or the Python version changed.
+# Installs the local AWS's Python packages into <repo>/.tools/python, or those of another list into the folder given:
+# install.sh [FOLDER [REQUIREMENTS]]. Runs again only when the list or the Python version changed.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 repo=$(CDPATH= cd -- "$here/../.." && pwd)
 target=${1:-"$repo/.tools/python"}
+list=${2:-"$here/requirements.txt"}
 
 fail() {
     echo "install.sh: $*" >&2
@@ -28,7 +29,7 @@ if [ -d "$target" ] && [ ! -e "$stamp" ] && [ -n "$(ls -A "$target")" ] && [ ! -
     fail "$target holds files that this script did not install"
 fi
 
-wanted=$(python3 - "$here/requirements.txt" <<'PY'
+wanted=$(python3 - "$list" <<'PY'
 import hashlib, platform, sys
 print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), platform.python_version())
 PY
@@ -64,11 +65,11 @@ pip_path() {
 }
 
 extra=$(pip_path) || fail "no pip to be had: install python3-pip (Debian, Ubuntu) or run 'python3 -m ensurepip'"
-echo "installing the local AWS's Python packages into ${target#"$repo"/}"
+echo "installing Python packages into ${target#"$repo"/}"
 PYTHONPATH=$extra python3 -m pip install --quiet --no-deps --no-compile --upgrade \
     --disable-pip-version-check --no-warn-conflicts --root-user-action=ignore \
-    --target "$target" -r "$here/requirements.txt" \
-    || fail "pip could not install $here/requirements.txt"
+    --target "$target" -r "$list" \
+    || fail "pip could not install $list"
 
 rm -rf "$target/.pip" "$target/.installing"
 echo "$wanted" >"$stamp"

@@ -96,12 +96,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one (default)")
     parser.add_argument("--region", default="us-east-1", help="of calls that name none")
     parser.add_argument("--now", default=clock.DEFAULT_START, help="RFC 3339 time the clock begins with")
+    parser.add_argument("--managed-policies", action="store_true", help="know AWS's own IAM policies (half a second)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="exit when standard input closes")
     return parser.parse_args()
 
 
 def main() -> None:
     chosen = arguments()
+    if chosen.managed_policies:
+        os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "true"  # read whenever an account is made
     world = World(clock.parse_rfc3339(chosen.now))
     Handler.clock = world.clock
     Handler.gateway = Gateway(world, chosen.region)

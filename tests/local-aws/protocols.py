@@ -5,16 +5,25 @@ import json
 import re
 import urllib.parse
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 import cbor
 
-CREDENTIAL_SCOPE = re.compile(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/")
+CREDENTIAL_SCOPE = re.compile(r"Credential=([^/]+)/\d+/([^/]+)/([^/]+)/")
 CBOR_PATH = re.compile(r"^/service/([A-Za-z0-9_]+)/operation/([A-Za-z0-9]+)$")
 INSTANCE_ID = re.compile(r"\bi-[0-9a-f]{8,17}\b")
 
 # Services whose signing name is not the name everybody uses.
 SERVICE_NAMES = {"monitoring": "cloudwatch"}
+
+
+class Signer(NamedTuple):
+    """What a request's signature says of itself; nobody checks it."""
+
+    key: str  # the access key id
+    region: str
+    service: str
 
 
 @dataclass
@@ -32,6 +41,11 @@ class Request:
         if self.headers.get("content-encoding") == "gzip":
             self.body = gzip.decompress(self.body)
             del self.headers["content-encoding"]
+
+    @property
+    def signer(self) -> Signer:
+        found = CREDENTIAL_SCOPE.search(self.headers.get("authorization", ""))
+        return Signer(*found.groups()) if found else Signer("?", "?", "?")
 
 
 @dataclass
@@ -75,7 +89,7 @@ class LostAnswer(Exception):
 
 
 def identify(request: Request) -> Call:
-    service = _signed_service(request)
+    service = service_name(request.signer.service)
     text = request.body.decode("utf-8", errors="replace")
     if found := CBOR_PATH.match(request.path):
         return Call(service, found.group(2), "cbor", text)
@@ -86,11 +100,6 @@ def identify(request: Request) -> Call:
         protocol = "ec2" if service == "ec2" else "query"
         return Call(service, action, protocol, urllib.parse.unquote_plus(text))
     return Call(service, f"{request.method} {request.path}", "rest", text)
-
-
-def _signed_service(request: Request) -> str:
-    found = CREDENTIAL_SCOPE.search(request.headers.get("authorization", ""))
-    return service_name(found.group(1)) if found else "?"
 
 
 def service_name(signing_name: str) -> str:

@@ -329,3 +329,24 @@ class Subscribers(BudgetsCase):
         self.refused("NotFoundException", "describe_subscribers_for_notification", **unknown)
         absent = {"BudgetName": NAME, "Notification": OVER_80, "Subscriber": TOPIC}
         self.refused("NotFoundException", "delete_subscriber", **absent)
+
+
+class Tags(BudgetsCase):
+    ARN = f"arn:aws:budgets::{ACCOUNT}:budget/{NAME}"
+
+    def tags(self):
+        found = self.budgets.list_tags_for_resource(ResourceARN=self.ARN)["ResourceTags"]
+        return {one["Key"]: one["Value"] for one in found}
+
+    def test_are_given_replaced_and_taken_away(self):
+        self.create()
+        self.budgets.tag_resource(ResourceARN=self.ARN, ResourceTags=[{"Key": key, "Value": "1"} for key in ("a", "b")])
+        self.budgets.tag_resource(ResourceARN=self.ARN, ResourceTags=[{"Key": "b", "Value": "2"}])
+        self.assertEqual({"a": "1", "b": "2"}, self.tags())
+        self.budgets.untag_resource(ResourceARN=self.ARN, ResourceTagKeys=["a", "z"])
+        self.assertEqual({"b": "2"}, self.tags())
+
+    def test_need_a_budget_and_its_arn(self):
+        wrong = {"NotFoundException": self.ARN, "InvalidParameterException": f"budget/{NAME}"}
+        for code, arn in wrong.items():
+            self.assert_refused(code, self.budgets.list_tags_for_resource, ResourceARN=arn)

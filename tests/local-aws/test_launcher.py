@@ -32,9 +32,9 @@ MINUTE = datetime.timedelta(minutes=1)
 class LocalAws:
     """A launched process and the admin calls on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options) -> None:
         command = [sys.executable, str(HERE / "launcher.py"), "--port", "0", "--region", REGION, "--exit-with-stdin"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().split()[-1]
         self.port = int(self.url.rsplit(":", 1)[1])
 
@@ -440,6 +440,63 @@ class Disks(Ec2Case):
         self.assert_refused("InvalidVolume.NotFound", self.ec2.describe_volumes, VolumeIds=["vol-0123456789abcdef0"])
 
 
+class Interfaces(Ec2Case):
+    def setUp(self):
+        super().setUp()
+        vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.subnet = self.ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+        self.group = self.ec2.create_security_group(GroupName="node", Description="node", VpcId=vpc)["GroupId"]
+
+    def kept(self):
+        return [one["NetworkInterfaceId"] for one in self.ec2.describe_network_interfaces()["NetworkInterfaces"]]
+
+    def launched(self, **interface):
+        asked = {"DeviceIndex": 0, "SubnetId": self.subnet, "Groups": [self.group]} | interface
+        return self.launch(NetworkInterfaces=[asked])
+
+    def test_goes_with_its_node(self):
+        for parameters in ({"SubnetId": self.subnet, "SecurityGroupIds": [self.group]}, {}):
+            node = self.launch(**parameters)
+            self.assertEqual(1, len(self.kept()))
+            self.ec2.terminate_instances(InstanceIds=[node])
+            self.assertEqual([], self.kept())
+
+    def test_outlives_its_node_where_it_was_said(self):
+        node = self.launched(DeleteOnTermination=False)
+        self.ec2.terminate_instances(InstanceIds=[node])
+        self.assertEqual(1, len(self.kept()))
+
+    def test_its_security_groups_are_the_node_s(self):
+        for node in (self.launched(), self.launch(SubnetId=self.subnet, SecurityGroupIds=[self.group])):
+            shown = self.described(node)
+            both = [shown["SecurityGroups"], shown["NetworkInterfaces"][0]["Groups"]]
+            self.assertEqual([[self.group]] * 2, [[one["GroupId"] for one in groups] for groups in both])
+
+    def test_other_attributes_leave_the_security_groups_alone(self):
+        node = self.launched()
+        behaviour = {"Value": "terminate"}
+        self.ec2.modify_instance_attribute(InstanceId=node, InstanceInitiatedShutdownBehavior=behaviour)
+        asked = {"InstanceId": node, "Attribute": "instanceInitiatedShutdownBehavior"}
+        shown = self.ec2.describe_instance_attribute(**asked)["InstanceInitiatedShutdownBehavior"]
+        self.assertEqual(behaviour, shown)
+        unknown = {"InstanceId": node, "EnaSupport": {"Value": True}}
+        self.assert_refused("NotImplemented", self.ec2.modify_instance_attribute, **unknown)
+        self.assertEqual([self.group], [one["GroupId"] for one in self.described(node)["SecurityGroups"]])
+
+
+class Networks(Ec2Case):
+    def test_a_vpc_goes_with_what_came_with_it(self):
+        def parts():
+            acls, groups = self.ec2.describe_network_acls(), self.ec2.describe_security_groups()
+            return len(acls["NetworkAcls"]), len(groups["SecurityGroups"])
+
+        before = parts()
+        vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.assertNotEqual(before, parts())
+        self.ec2.delete_vpc(VpcId=vpc)
+        self.assertEqual(before, parts())
+
+
 class Addresses(Ec2Case):
     def association(self, node):
         """PublicIpAddress and what the network interface says of it, None for nothing."""
@@ -827,12 +884,12 @@ class StatusCheckMetrics(Ec2Case):
         self.assertEqual([2879.0] * 10, [sum(one["Values"]) for one in results])
 
 
-def cbor_call(action, *, zipped=False, **parameters):
+def cbor_call(action, *, zipped=False, key="test", **parameters):
     """A CloudWatch call as the Rust SDK makes it: (status, headers, answer or decoded error)."""
     operation = cbor.cloudwatch_operation(action)
     request = botocore.serialize.RpcV2CBORSerializer().serialize_to_request(parameters, operation)
     headers = dict(request["headers"]) | {
-        "Authorization": f"AWS4-HMAC-SHA256 Credential=test/20261130/{REGION}/monitoring/aws4_request, Signature=0"
+        "Authorization": f"AWS4-HMAC-SHA256 Credential={key}/20261130/{REGION}/monitoring/aws4_request, Signature=0"
     }
     body = bytes(request["body"])
     if zipped:
@@ -995,7 +1052,7 @@ class Calls(Ec2Case):
         aws.admin("DELETE", "calls")
         self.stop(node)
         self.assert_refused("IncorrectInstanceState", self.ec2.start_instances, InstanceIds=[node])
-        logged = {"at_ms": START_MS + 20_000, "service": "ec2", "target": node}
+        logged = {"at_ms": START_MS + 20_000, "service": "ec2", "target": node, "key": "test"}
         expected = [
             logged | {"action": "StopInstances", "status": 200},
             logged | {"action": "StartInstances", "status": 400},
@@ -1199,6 +1256,16 @@ class Process(unittest.TestCase):
 
     def test_ends_with_its_standard_input(self):
         self.assertEqual(0, LocalAws().close())
+
+    def test_knows_aws_s_own_policies_when_asked(self):
+        with_policies = LocalAws("--managed-policies")
+        self.addCleanup(with_policies.close)
+        arn = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+        shown = with_policies.client("iam").get_policy(PolicyArn=arn)["Policy"]
+        self.assertEqual("AmazonSSMManagedInstanceCore", shown["PolicyName"])
+        with self.assertRaises(botocore.exceptions.ClientError) as caught:
+            aws.client("iam").get_policy(PolicyArn=arn)
+        self.assertEqual("NoSuchEntity", caught.exception.response["Error"]["Code"])
 
     def test_refuses_other_packages_than_the_pinned_ones(self):
         # -E ignores PYTHONPATH and -S the system's packages: nothing is left.

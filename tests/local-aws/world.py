@@ -9,13 +9,17 @@ from moto.moto_api._internal.models import moto_api_backend
 
 import dynamodb
 import ec2_moto
+import event_patterns
+import lambda_moto
 import log_events
+import log_filters
 from budgets import Budgets
 from clock import VirtualClock, give_clock_to_moto
 from cloudwatch import CloudWatch
 from config import GLOBAL_DEFAULTS, Config
 from ec2_life import Ec2Life
 from faults import Faults
+from iam import Iam
 
 
 class World:
@@ -28,12 +32,16 @@ class World:
         self.cloudwatch = CloudWatch(self.clock, self.config, self.life)
         self.budgets = Budgets(self.clock)
         self.faults = Faults()
+        self.iam = Iam(self.clock)
         self.calls: list[dict[str, Any]] = []
         self.published: list[dict[str, Any]] = []
         give_clock_to_moto(self.clock)
         ec2_moto.install(self.life)
+        lambda_moto.install(self.clock)
         log_events.install(self.clock, self.config)
+        log_filters.install(self.clock)
         dynamodb.install()
+        event_patterns.install()
         self._record_published()
         _answer_long_polls_at_once()
 
@@ -45,6 +53,7 @@ class World:
         self.cloudwatch.reset()
         self.budgets.reset()
         self.faults.clear()
+        self.iam.forget()
         self.calls.clear()
         self.published.clear()
         self.config.values = dict(GLOBAL_DEFAULTS)

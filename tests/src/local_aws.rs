@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{Method, Request, header};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
@@ -132,6 +132,12 @@ impl LocalAws {
     /// Moves the clock forward to `to` and gives the events that this caused, oldest first; they are given once.
     pub async fn set_clock(&self, to: DateTime<Utc>) -> Vec<Value> {
         let body = json!({"now_ms": to.timestamp_millis(), "drain": true});
+        self.ask::<Clock>(Method::POST, "clock", Some(body)).await.events
+    }
+
+    /// Moves the clock forward by this, wherever it is; otherwise as [`LocalAws::set_clock`].
+    pub async fn advance_clock(&self, by: TimeDelta) -> Vec<Value> {
+        let body = json!({"advance_ms": by.num_milliseconds(), "drain": true});
         self.ask::<Clock>(Method::POST, "clock", Some(body)).await.events
     }
 

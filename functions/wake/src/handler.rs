@@ -4,6 +4,7 @@ use crate::access::admit;
 use crate::event::{Event, EventFault};
 use crate::http::{self, Ask};
 use crate::operator;
+use crate::page::{page, prefers_page};
 use aws_lambda_events::lambda_function_urls::LambdaFunctionUrlRequest;
 use lambda_runtime::{Error, LambdaEvent};
 use reveille::aws::Controller;
@@ -55,6 +56,8 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
     // Who wakes spends: the log says who it was, by a name that is no secret.
     tracing::info!(caller = %caller.class, rate_key = caller.rate_key(), asks = ask.word(), "asked");
     let (of_run, now) = (caller.of_run(), context.now);
+    let accept = request.headers.get("accept").and_then(|accept| accept.to_str().ok());
+    let wants_page = prefers_page(accept) && matches!(ask, Ask::Wake(_) | Ask::Status(_));
     let outcome = match ask {
         Ask::Wake(target) => {
             let line_at = Some(context.now);
@@ -74,7 +77,9 @@ async fn answer(controller: &Controller, context: Context, request: &LambdaFunct
             outcome
         }
     };
-    http::answer(&outcome, now)
+    let query = request.raw_query_string.as_deref().unwrap_or_default();
+    let page = wants_page.then(|| page(&outcome, query, controller.config.target_url.as_deref())).flatten();
+    page.unwrap_or_else(|| http::answer(&outcome, now))
 }
 
 pub(crate) async fn drive(controller: &Controller, context: Context, cause: Cause, times: Times) -> Outcome {

@@ -13,7 +13,7 @@ use reveille::operator::Meant;
 use reveille::run::{LeaseAnswer, Outcome, PoolAnswer, Target};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use std::ops::RangeInclusive;
 
 /// A body is a few names; more is a mistake or an attack. Counted in bytes after base64.
@@ -51,7 +51,7 @@ impl Ask {
 struct LeaseBody {
     pool: Option<String>,
     node: Option<String>,
-    ttl_seconds: Option<i64>,
+    ttl_seconds: Option<Number>,
     #[serde(default)]
     renew: bool,
 }
@@ -72,7 +72,12 @@ pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Resul
     }
     let other = |allowed: &str| Err(with_header(problem(405, "method", USES), "allow", allowed));
     match (path, method) {
-        ("/wake", "POST") => Ok(Ask::Wake(target(config, body(request, WAKE_BODY)?)?)),
+        ("/wake", "POST") => {
+            let named: WakeBody = body(request, WAKE_BODY)?;
+            // The waiting page's button is a form, which names them in the query.
+            let is_named = named.pool.is_some() || named.node.is_some();
+            Ok(Ask::Wake(target(config, if is_named { named } else { query(request) })?))
+        }
         ("/status", "GET") => Ok(Ask::Status(target(config, query(request))?)),
         ("/wake", _) => other("POST"),
         ("/status", _) => other("GET"),
@@ -86,14 +91,10 @@ fn lease(config: &Config, request: &LambdaFunctionUrlRequest, method: &str, id: 
     match method {
         "PUT" => {
             let LeaseBody { pool, node, ttl_seconds, renew } = body(request, LEASE_BODY)?;
-            let seconds = ttl_seconds.unwrap_or(DEFAULT_LEASE_SECONDS);
-            if !LEASE_SECONDS.contains(&seconds) {
-                return Err(problem(
-                    400,
-                    "ttl_seconds",
-                    "must be a whole number from 10 to 3600; renew while the call lasts",
-                ));
-            }
+            let seconds = ttl_seconds.map_or(Some(DEFAULT_LEASE_SECONDS), |given| whole(&given));
+            let seconds = seconds.filter(|seconds| LEASE_SECONDS.contains(seconds)).ok_or_else(|| {
+                problem(400, "ttl_seconds", "must be a whole number from 10 to 3600; renew while the call lasts")
+            })?;
             let target = target(config, Meant { pool, node })?;
             Ok(Ask::Lease { id, target: Some(target), lasts: Some(TimeDelta::seconds(seconds)), renews: renew })
         }
@@ -106,6 +107,12 @@ fn lease(config: &Config, request: &LambdaFunctionUrlRequest, method: &str, id: 
         }
         _ => Err(with_header(problem(405, "method", USES), "allow", "PUT, DELETE")),
     }
+}
+
+/// A number without a fraction, however it is written: JSON knows one kind of number, and 120.0 is 120.
+fn whole(number: &Number) -> Option<i64> {
+    let text = number.to_string();
+    text.strip_suffix(".0").unwrap_or(&text).parse().ok()
 }
 
 /// The body, decoded in one place: function URLs send some content types as base64, a missing one too (field case 34).
@@ -125,8 +132,11 @@ fn body<T: DeserializeOwned + Default>(request: &LambdaFunctionUrlRequest, shape
     if bytes.len() > LONGEST_BODY {
         return Err(too_long());
     }
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Ok(T::default());
+    // A list would be read as the object's values in their order.
+    match bytes.trim_ascii_start().first() {
+        None => return Ok(T::default()),
+        Some(b'{') => {}
+        Some(_) => return Err(problem(400, "body", shape)),
     }
     serde_json::from_slice(&bytes).map_err(|_| problem(400, "body", shape))
 }
@@ -138,8 +148,8 @@ fn query(request: &LambdaFunctionUrlRequest) -> Meant {
 
 pub(crate) fn target(config: &Config, body: Meant) -> Result<Target, Value> {
     match (body.node, body.pool) {
-        (Some(_), Some(_)) => Err(problem(400, "body", "`pool` and `node` exclude each other")),
-        (Some(node), None) if node.is_empty() || node.len() > 256 => {
+        (Some(_), Some(_)) => Err(problem(400, "node", "`pool` and `node` exclude each other")),
+        (Some(node), None) if node.is_empty() || node.chars().count() > 256 => {
             Err(problem(400, "node", "must have 1 to 256 characters"))
         }
         (Some(node), None) => Ok(Target::Node(node)),
@@ -218,7 +228,7 @@ pub(crate) fn answer(outcome: &Outcome, now: DateTime<Utc>) -> Value {
 }
 
 fn told(answer: &PoolAnswer) -> Value {
-    let (status, state, retry) = face(answer);
+    let Face { status, state, retry } = face(answer);
     let body = json!({
         "state": state,
         "reason": answer.reason,
@@ -238,9 +248,20 @@ fn told(answer: &PoolAnswer) -> Value {
     reply(status, "application/json", retry, &without_nulls(body))
 }
 
-/// Status code, state and Retry-After of each reason. 200 is ready and nothing else is.
-fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
-    match answer.reason {
+/// How an answer looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Face {
+    /// The HTTP status. 200 is ready and nothing else is.
+    pub(crate) status: u16,
+    /// The word for the state.
+    pub(crate) state: &'static str,
+    /// Retry-After, in seconds.
+    pub(crate) retry: Option<i64>,
+}
+
+/// How the answer for each reason looks.
+pub(crate) fn face(answer: &PoolAnswer) -> Face {
+    let (status, state, retry) = match answer.reason {
         Reason::AlreadyReady => (200, "ready", None),
         Reason::AlreadyStarting => (202, "starting", Some(5)),
         Reason::StoppingWillStart => (202, "stopping_will_start", Some(10)),
@@ -291,7 +312,8 @@ fn face(answer: &PoolAnswer) -> (u16, &'static str, Option<i64>) {
         | Reason::FirstReading
         | Reason::ReadingsTooClose
         | Reason::Idle => (503, "unknown", Some(10)),
-    }
+    };
+    Face { status, state, retry }
 }
 
 pub(crate) fn without_nulls(mut body: Value) -> Value {

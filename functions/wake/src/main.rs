@@ -8,6 +8,7 @@ mod event;
 mod handler;
 mod http;
 mod operator;
+mod page;
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use reveille::aws::Controller;

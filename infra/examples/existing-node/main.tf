@@ -12,6 +12,9 @@ terraform {
 
 provider "aws" {
   region = var.region
+  # Not the usual 25: where a limit is reached, such as two subscriptions to a log group, the provider repeats the call at growing
+  # intervals as if it would pass, and for so long nobody is told.
+  max_retries = 5
 }
 
 locals {
@@ -24,6 +27,9 @@ resource "aws_ec2_tag" "pool" {
   resource_id = each.value
   key         = "reveille:pool"
   value       = local.pool
+  # AWS overwrites a tag that is there: a second apply by mistake has to end before it, or its `destroy` would take the tag, and
+  # the rights with it, away from the first.
+  depends_on = [module.controller]
 }
 
 module "controller" {

@@ -12,6 +12,9 @@ terraform {
 
 provider "aws" {
   region = var.region
+  # Not the usual 25: where a limit is reached, such as two subscriptions to a log group, the provider repeats the call at growing
+  # intervals as if it would pass, and for so long nobody is told.
+  max_retries = 5
 }
 
 locals {

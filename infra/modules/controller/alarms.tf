@@ -3,6 +3,8 @@ locals {
   namespace = "Reveille"
   heartbeat = "Ticks"
   to_people = [aws_sns_topic.alerts.arn]
+  # Not sure to run twice within a quarter of an hour, so that one failure has to do.
+  seldom = [for key, minutes in local.schedules : key if 2 * minutes > 15]
 }
 
 # Three ticks without one that did its job: throttled, disabled, without rights or dead, whatever the cause.
@@ -43,19 +45,18 @@ resource "aws_cloudwatch_metric_alarm" "uptime" {
 resource "aws_cloudwatch_metric_alarm" "errors" {
   for_each            = var.lean ? {} : local.function_names
   alarm_name          = "${var.name}-errors-${each.key}"
-  alarm_description   = "The function ${each.key} failed twice within a quarter of an hour. Look at the log /aws/lambda/${each.value}."
+  alarm_description   = "The function ${each.key} failed${contains(local.seldom, each.key) ? "" : " twice within a quarter of an hour"}. Look at the log /aws/lambda/${each.value}."
   namespace           = "AWS/Lambda"
   metric_name         = "Errors"
   dimensions          = { FunctionName = each.value }
   statistic           = "Sum"
-  period              = each.key == "budget-guard" ? 3600 : 900
+  period              = max(900, 60 * lookup(local.schedules, each.key, 0))
   evaluation_periods  = 1
   comparison_operator = "GreaterThanOrEqualToThreshold"
-  # The guard runs once an hour.
-  threshold          = each.key == "budget-guard" ? 1 : 2
-  treat_missing_data = "notBreaching"
-  alarm_actions      = local.to_people
-  tags               = var.tags
+  threshold           = contains(local.seldom, each.key) ? 1 : 2
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.to_people
+  tags                = var.tags
 }
 
 resource "aws_cloudwatch_metric_alarm" "failed_events" {

@@ -12,6 +12,7 @@ resource "aws_sns_topic" "alerts" {
   name              = "${var.name}-alerts"
   kms_master_key_id = one(aws_kms_key.topic[*].arn)
   tags              = var.tags
+  depends_on        = [aws_iam_role.function]
 }
 
 resource "aws_sns_topic_policy" "alerts" {
@@ -43,6 +44,7 @@ resource "aws_kms_key" "topic" {
   # The shortest that KMS takes: nothing is stored under it for longer than a message's way.
   deletion_window_in_days = 7
   tags                    = var.tags
+  depends_on              = [aws_iam_role.function]
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = concat([{

@@ -32,6 +32,13 @@ data "aws_s3_object" "manifest" {
   count  = local.in_s3 ? 1 : 0
   bucket = local.bucket
   key    = "${local.prefix}/manifest.json"
+
+  lifecycle {
+    postcondition {
+      condition     = self.body != null
+      error_message = "${var.package}/manifest.json is not stored as text: upload it with the content type application/json, as `aws s3 cp` does."
+    }
+  }
 }
 
 resource "aws_cloudwatch_log_group" "function" {
@@ -110,4 +117,5 @@ resource "aws_sqs_queue" "failed_events" {
   message_retention_seconds = 1209600
   sqs_managed_sse_enabled   = true
   tags                      = var.tags
+  depends_on                = [aws_iam_role.function]
 }

@@ -18,6 +18,11 @@ locals {
   counted_log_groups = toset(flatten([for pool in values(var.pools) : try([for log in pool.logs : log.group], [])]))
   other_types        = sort(distinct(flatten([for pool in values(var.pools) : try([for kind in pool.instance_types : kind], [])])))
   reads_ready_metric = anytrue([for pool in values(var.pools) : can(pool.ready.metric)])
+  # Without a word of its own a pool is ready by its beats where it has them, else by EC2's checks (docs/configuration.md).
+  reads_checks = anytrue([for pool in values(var.pools) : try(pool.ready == null, true) ? !try(tobool(pool.beat), false) : try(pool.ready == "checks", false)])
+  reads_metrics = local.reads_ready_metric || anytrue(flatten([for pool in values(var.pools) : [
+    can(pool.requests[0]), can(pool.open[0]), try([for log in pool.logs : can(log.alive.metric)], []),
+  ]]))
 }
 
 # What the single variables cannot say: every fault at once, with what to write.

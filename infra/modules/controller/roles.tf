@@ -13,13 +13,13 @@ locals {
       Action   = ["ec2:DescribeInstances"]
       Resource = "*"
     }]
-    readiness = [{
+    readiness = [for key in ["checks"] : {
       # Neither does this one.
       Sid      = "SeeStatusChecks"
       Effect   = "Allow"
       Action   = ["ec2:DescribeInstanceStatus"]
       Resource = "*"
-    }]
+    } if local.reads_checks]
     disks = [{
       # Nor this one.
       Sid      = "SeeVolumes"
@@ -120,7 +120,7 @@ locals {
   every = ["look", "ledger", "tell"]
   rights = {
     wake         = concat(local.every, ["readiness", "start", "change", "grant", "fail"], local.reads_ready_metric ? ["metrics"] : [])
-    idle-check   = concat(local.every, ["readiness", "metrics", "count", "start", "stop", "change", "grant"])
+    idle-check   = concat(local.every, ["readiness", "count", "start", "stop", "change", "grant"], local.reads_metrics ? ["metrics"] : [])
     uptime-alarm = concat(local.every, ["metrics", "history"])
     budget-guard = concat(local.every, ["disks", "history", "note", "budget"])
   }
@@ -132,6 +132,9 @@ locals {
   }] }
 }
 
+# Made before whatever AWS would overwrite without a word: topic, queue, rules, filters, alarms, dashboard. IAM refuses a name
+# that is there, in whatever region, so that a second apply by mistake, from another checkout or state, ends here. Else it would
+# take those over, and its `destroy` would take them away from the first.
 resource "aws_iam_role" "function" {
   for_each    = local.function_names
   name        = each.value

@@ -28,6 +28,12 @@ variable "token_sha256" {
   default     = null
 }
 
+variable "target_url" {
+  description = "Where the waiting page (`GET /status` in a browser) leads once a node is ready. (an http or https URL, or a path; default none)"
+  type        = string
+  default     = null
+}
+
 variable "idle_minutes" {
   description = "A node idle for this long is stopped. Has to be at least one tick and 5 minutes. (10 to 1440 minutes; default 30)"
   type        = number
@@ -178,6 +184,7 @@ locals {
     REVEILLE_DEFAULT_POOL            = var.default_pool
     REVEILLE_ACCESS                  = var.access
     REVEILLE_TOKEN_SHA256            = var.token_sha256 == null ? null : jsonencode(var.token_sha256)
+    REVEILLE_TARGET_URL              = var.target_url
     REVEILLE_IDLE_MINUTES            = tostring(var.idle_minutes)
     REVEILLE_PREWARM_MINUTES         = var.prewarm_minutes == null ? null : tostring(var.prewarm_minutes)
     REVEILLE_TICK_MINUTES            = tostring(var.tick_minutes)

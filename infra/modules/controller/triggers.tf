@@ -14,6 +14,7 @@ resource "aws_cloudwatch_event_rule" "schedule" {
   # EventBridge knows "1 hour" and refuses "1 hours"; minutes above one are always a plural.
   schedule_expression = "rate(${each.value} minutes)"
   tags                = var.tags
+  depends_on          = [aws_iam_role.function]
 }
 
 resource "aws_cloudwatch_event_target" "schedule" {
@@ -49,7 +50,8 @@ resource "aws_cloudwatch_event_rule" "node_stopped" {
     detail-type = ["EC2 Instance State-change Notification"]
     detail      = { state = ["stopped"] }
   })
-  tags = var.tags
+  tags       = var.tags
+  depends_on = [aws_iam_role.function]
 }
 
 resource "aws_cloudwatch_event_target" "node_stopped" {
@@ -116,4 +118,6 @@ resource "aws_cloudwatch_log_metric_filter" "requests" {
     # Zeros wherever other lines arrive: they prove that the source is alive.
     default_value = "0"
   }
+
+  depends_on = [aws_iam_role.function]
 }

@@ -1,7 +1,10 @@
 locals {
   auth_type = var.access == "token" ? "NONE" : "AWS_IAM"
   # With a token the function itself asks who it is; with IAM only who is named here, or whose own policy says so.
-  callers = !var.function_url ? [] : var.access == "token" ? ["*"] : sort(var.url_callers)
+  callers = !var.function_url ? [] : var.access == "token" ? ["*"] : sort([for caller in var.url_callers :
+    # As Lambda shows an account: its id alone would look changed at every plan, and be made anew.
+    can(regex("^\\d+$", caller)) ? "arn:${local.partition}:iam::${caller}:root" : caller
+  ])
 }
 
 resource "aws_lambda_function_url" "wake" {

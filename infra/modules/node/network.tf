@@ -13,6 +13,8 @@ resource "aws_vpc" "node" {
   enable_dns_support   = true
   enable_dns_hostnames = true
   tags                 = merge(var.tags, { Name = var.name })
+  # IAM refuses a name that is there: a second apply by mistake makes no network, no peering and no route.
+  depends_on = [aws_iam_role.node]
 }
 
 resource "aws_subnet" "zone" {

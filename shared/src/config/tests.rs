@@ -234,6 +234,14 @@ fn a_budget_has_the_documented_defaults() {
 }
 
 #[test]
+fn a_target_is_a_url_or_a_path() {
+    for target in ["https://app.example.com/talk?x=1", "http://10.0.0.1:8080", "/talk", "/"] {
+        let config = Config::from_vars(&vars(&[(TARGET_URL, target)])).expect("valid");
+        assert_eq!(config.target_url.as_deref(), Some(target));
+    }
+}
+
+#[test]
 fn the_guard_needs_a_budget_and_a_region_with_prices() {
     let budget = (BUDGET, r#"{"amount": 20, "currency": "USD"}"#);
     let rows = [
@@ -262,6 +270,10 @@ fn prices_zones_types_and_logs_are_refused_by_name() {
         (PRICES, r#"{"g6.xlarge": "cheap"}"#.to_owned(), "\"cheap\" is not an amount"),
         (PRICES, "0.8".to_owned(), "REVEILLE_PRICES"),
         (ZONE, "Europe/Atlantis".to_owned(), "is not an IANA zone"),
+        (TARGET_URL, "app.example.com".to_owned(), "is not a URL such as"),
+        (TARGET_URL, "//elsewhere".to_owned(), "is not a URL such as"),
+        (TARGET_URL, "javascript:alert(1)".to_owned(), "is not a URL such as"),
+        (TARGET_URL, "https://a/\"><script>".to_owned(), "is not a URL such as"),
         (UPTIME, "24".to_owned(), "from 1 to 23"),
         (POOLS, pool(r#""instance_types": ["g6.xlarge", "g5g.xlarge"]"#), "mixes Arm and x86"),
         (TOPIC, "arn:aws:sns:us-east-1:000000000000:a.fifo".to_owned(), "a FIFO topic"),

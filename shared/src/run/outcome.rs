@@ -102,6 +102,8 @@ pub struct PoolAnswer {
     pub fault_since: Option<Instant>,
     /// Ready in about so many seconds, where it is on its way.
     pub ready_in_seconds: Option<i64>,
+    /// What all of that takes, from the START or the way down on, in seconds.
+    pub boot_seconds: Option<i64>,
     /// How far the last boots lay apart, in seconds, where it was learnt from boots.
     pub spread_seconds: Option<i64>,
     /// The class of the refusal that is waited out.

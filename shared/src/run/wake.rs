@@ -578,6 +578,10 @@ impl WakeRun {
             fault_class: fault.map(|fault| fault.class),
             fault_since: fault.map(|fault| fault.since),
             ready_in_seconds: look.and_then(|look| self.ready_in(look, reason, looks)),
+            boot_seconds: boot.as_ref().map(|boot| {
+                let down = if reason == Reason::StoppingWillStart { STOP_TAKES } else { TimeDelta::zero() };
+                (boot.median + down).num_seconds()
+            }),
             spread_seconds: boot.filter(|boot| boot.boots > 0).map(|boot| boot.spread.num_seconds()),
             retry_after_seconds: fault.map(|fault| (fault.retry_at - self.ctx.now).num_seconds().max(1)),
             gate_reason: gate.map(|gate| gate.reason.clone()),

@@ -10,7 +10,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Alarms that trouble has to raise, by the end of their names; all others have to be silent.
-const RAISED_BY_TROUBLE: [&str; 4] = ["no-tick", "errors-wake", "errors-idle-check", "failed-events"];
+const RAISED_BY_TROUBLE: [&str; 5] =
+    ["no-tick", "errors-wake", "errors-idle-check", "errors-uptime-alarm", "failed-events"];
 
 pub(super) async fn checks(day: &mut Day) -> StageResult<()> {
     println!("\nAfter the day:");
@@ -50,9 +51,11 @@ fn deliveries(day: &mut Day) -> StageResult<()> {
         .filter(|ran| ran.error.is_some() && !is_in_trouble(day, ran.at))
         .map(|ran| format!("{} at {}: {}", ran.function, ran.at, ran.error.as_deref().unwrap_or_default()))
         .collect();
+    let beats = day.lost_beats.iter().filter(|(at, _)| !is_in_trouble(day, *at));
+    let failed: Vec<String> = failed.into_iter().chain(beats.map(|(at, fault)| format!("{at}: {fault}"))).collect();
     let runs = day.services.ran.len();
     day.check(
-        "no run failed but where trouble was made",
+        "no run and no beat failed but where trouble was made",
         failed.is_empty(),
         if failed.is_empty() { format!("{runs} runs") } else { failed.join("; ") },
     );

@@ -5,15 +5,20 @@ use super::node::Node;
 use super::services::{Repeat, Services, rate};
 use super::wiring::Rule;
 use crate::report::Check;
-use crate::stage::{LOAD_BALANCER, StageResult, url_event};
+use crate::stage::{StageResult, url_event};
 use aws_sdk_cloudwatch::primitives::DateTime as SdkDateTime;
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum};
+use aws_sdk_ec2::types::Tag;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// EventBridge is some seconds late.
 const LATE: TimeDelta = TimeDelta::seconds(7);
+/// What a person writes on a node that he wants to keep.
+const HOLD: &str = "reveille:keep-until";
+/// EC2 tells of a stop when it is done.
+const STOPS: TimeDelta = TimeDelta::seconds(40);
 /// A caller polls this often and gives up after this long.
 const POLL: TimeDelta = TimeDelta::seconds(5);
 const PATIENCE: TimeDelta = TimeDelta::seconds(180);
@@ -28,10 +33,12 @@ pub(super) enum Signal {
     Beats(Vec<Node>),
     /// The load balancer's metrics.
     Balancer {
+        /// The load balancer, as its metrics name it.
+        balancer: String,
         /// The target group of its healthy hosts.
         target_group: String,
-        /// Calls that are open.
-        open: u32,
+        /// Calls that are open; none where the load balancer writes nothing at all.
+        open: Option<u32>,
     },
 }
 
@@ -75,6 +82,8 @@ pub(super) struct Day {
     pub moved: Vec<Moved>,
     /// What was looked for.
     pub checks: Vec<Check>,
+    /// Beats that could not be written.
+    pub lost_beats: Vec<(DateTime<Utc>, String)>,
     /// Times in which trouble was made, so that functions may fail.
     pub trouble: Vec<(DateTime<Utc>, DateTime<Utc>)>,
     signal: Signal,
@@ -98,6 +107,7 @@ impl Day {
             from: now,
             moved: Vec::new(),
             checks,
+            lost_beats: Vec::new(),
             trouble: Vec::new(),
             signal,
             agenda,
@@ -191,17 +201,20 @@ impl Day {
         match &self.signal {
             Signal::Beats(nodes) => {
                 for node in nodes {
-                    node.beat(now).await?;
+                    if let Err(fault) = node.beat(now).await {
+                        self.lost_beats.push((now, fault.to_string()));
+                    }
                 }
             }
-            Signal::Balancer { target_group, open } => {
+            Signal::Balancer { balancer, target_group, open } => {
+                let Some(open) = open else { return Ok(()) };
                 // Visible a minute after its own minute has ended.
                 let bucket = now - TimeDelta::minutes(2);
                 let mut points = vec![("HealthyHostCount", self.healthy(bucket), Some(target_group.as_str()))];
                 if *open > 0 {
                     points.push(("ActiveConnectionCount", *open, None));
                 }
-                put_points(&self.services, bucket, &points).await?;
+                put_points(&self.services, balancer, bucket, &points).await?;
             }
         }
         Ok(())
@@ -230,7 +243,14 @@ impl Day {
     pub(super) fn set_open(&mut self, calls: u32) {
         match &mut self.signal {
             Signal::Beats(nodes) => nodes.iter().for_each(|node| node.set_open(calls)),
-            Signal::Balancer { open, .. } => *open = calls,
+            Signal::Balancer { open, .. } => *open = Some(calls),
+        }
+    }
+
+    /// The load balancer writes nothing any more, not even that it is alive.
+    pub(super) fn silence(&mut self) {
+        if let Signal::Balancer { open, .. } = &mut self.signal {
+            *open = None;
         }
     }
 
@@ -310,6 +330,12 @@ impl Day {
         Ok(Call { asked, connected, ended })
     }
 
+    /// Messages of this kind to people so far.
+    pub(super) async fn told(&self, kind: &str) -> usize {
+        let told = self.services.aws.published().await;
+        told.iter().filter(|message| message.attributes.get("kind").is_some_and(|one| one == kind)).count()
+    }
+
     /// Notes and prints what was looked for.
     pub(super) fn check(&mut self, name: &str, ok: bool, detail: impl Into<String>) {
         let check = Check { name: name.to_owned(), ok, detail: detail.into() };
@@ -355,20 +381,41 @@ impl Day {
 
     /// Checks that the node went to sleep 30 to 40 minutes after its last use, and not before.
     pub(super) fn check_sleep(&mut self, what: &str, last_use: DateTime<Utc>) {
-        let stopping = self.first("stopping", last_use);
-        let minutes = stopping.map(|at| (at - last_use).num_minutes());
+        let stopped = self.first("stopped", last_use);
+        let minutes = stopped.map(|at| (at - STOPS - last_use).num_minutes());
         let ok = minutes.is_some_and(|minutes| (30..=40).contains(&minutes));
-        self.check(
-            what,
-            ok,
-            minutes.map_or("never stopped".to_owned(), |minutes| format!("stopped after {minutes} minutes")),
-        );
+        let detail = minutes.map_or("never stopped".to_owned(), |minutes| format!("STOP after {minutes} minutes"));
+        self.check(what, ok, detail);
     }
 
     /// Checks that no node was stopped between these instants.
     pub(super) fn check_kept(&mut self, what: &str, from: DateTime<Utc>, to: DateTime<Utc>) {
-        let stopped = self.first("stopping", from).filter(|at| *at < to);
+        let stopped = self.first("stopped", from).filter(|at| *at - STOPS < to);
         self.check(what, stopped.is_none(), stopped.map_or("kept".to_owned(), |at| format!("stopped at {at}")));
+    }
+
+    /// A person holds every node until then, by its tag.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub(super) async fn hold(&self, until: DateTime<Utc>) -> StageResult<()> {
+        let tag =
+            Tag::builder().key("reveille:keep-until").value(until.to_rfc3339_opts(SecondsFormat::Secs, true)).build();
+        let nodes = self.services.wiring.nodes.iter().map(|node| node.id.clone()).collect();
+        let ec2 = aws_sdk_ec2::Client::new(&self.services.sdk);
+        ec2.create_tags().set_resources(Some(nodes)).tags(tag).send().await?;
+        Ok(())
+    }
+
+    /// And takes his tag off again.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub(super) async fn take_tags_off(&self) -> StageResult<()> {
+        let nodes = self.services.wiring.nodes.iter().map(|node| node.id.clone()).collect();
+        let ec2 = aws_sdk_ec2::Client::new(&self.services.sdk);
+        ec2.delete_tags().set_resources(Some(nodes)).tags(Tag::builder().key(HOLD).build()).send().await?;
+        Ok(())
     }
 }
 
@@ -376,26 +423,28 @@ impl Day {
 fn caller(services: &Services) -> StageResult<String> {
     let made = services.wiring.function("wake")?;
     let named = made.policy.iter().filter(|statement| statement["Action"] == "lambda:InvokeFunctionUrl");
-    let mut roles = named.filter_map(|statement| statement["Principal"]["AWS"].as_str().map(str::to_owned));
-    roles.next().ok_or_else(|| "no role may call the URL: write url_callers".into())
+    let mut names = named.filter_map(|statement| statement["Principal"]["AWS"].as_str());
+    names
+        .find(|name| name.contains(":role/"))
+        .map(str::to_owned)
+        .ok_or_else(|| "no role may call the URL: write url_callers".into())
 }
 
-async fn put_points(services: &Services, at: DateTime<Utc>, points: &[(&str, u32, Option<&str>)]) -> StageResult<()> {
-    let dimension = |name: &str, value: &str| Dimension::builder().name(name).value(value).build();
+async fn put_points(
+    services: &Services,
+    balancer: &str,
+    at: DateTime<Utc>,
+    points: &[(&str, u32, Option<&str>)],
+) -> StageResult<()> {
     let data = points.iter().map(|(metric, value, target_group)| {
+        let dimensions = [Some(("LoadBalancer", balancer)), target_group.map(|group| ("TargetGroup", group))];
+        let dimensions =
+            dimensions.into_iter().flatten().map(|(name, value)| Dimension::builder().name(name).value(value).build());
         MetricDatum::builder()
             .metric_name(*metric)
             .timestamp(SdkDateTime::from_secs(at.timestamp()))
             .value(f64::from(*value))
-            .set_dimensions(Some(
-                [
-                    Some(dimension("LoadBalancer", LOAD_BALANCER)),
-                    target_group.map(|group| dimension("TargetGroup", group)),
-                ]
-                .into_iter()
-                .flatten()
-                .collect(),
-            ))
+            .set_dimensions(Some(dimensions.collect()))
             .build()
     });
     let cloudwatch = aws_sdk_cloudwatch::Client::new(&services.sdk);

@@ -8,9 +8,25 @@ use serde_json::Value;
 
 /// Plays it: a job for most of the day, then a call.
 pub(super) async fn play(services: Services) -> StageResult<Day> {
-    let target_group = target_group(&services)?;
-    let mut day = Day::begin(services, Signal::Balancer { target_group, open: 1 }).await?;
+    let (balancer, target_group) = balancer(&services)?;
+    let mut day = Day::begin(services, Signal::Balancer { balancer, target_group, open: Some(1) }).await?;
     day.tell("a job holds one connection open, and sends no further request");
+    day.until(day.at(10, 0)).await?;
+    day.tell("a person holds the node by its tag until noon");
+    day.hold(day.at(12, 0)).await?;
+    day.until(day.at(13, 0)).await?;
+    day.take_tags_off().await?;
+    day.tell("the load balancer's metrics fail for forty minutes, and AWS shows 60 % of the budget as spent");
+    day.silence();
+    let account = day.services.wiring.account.clone();
+    day.services.aws.bill(&account, "reveille", "120.00", None).await;
+    day.until(day.at(13, 40)).await?;
+    day.set_open(1);
+    day.until(day.at(15, 0)).await?;
+    for kind in ["blind", "budget"] {
+        let told = day.told(kind).await;
+        day.check(&format!("a person is told: {kind}"), told > 0, format!("{told} messages"));
+    }
     day.until(day.at(21, 0)).await?;
     day.set_open(0);
     let job_ends = day.now();
@@ -33,17 +49,20 @@ pub(super) async fn play(services: Services) -> StageResult<Day> {
         (status, ready) == (202, 200),
         format!("{status}, then {ready}"),
     );
-    day.until(asked + TimeDelta::minutes(55)).await?;
+    day.until(asked + TimeDelta::minutes(50)).await?;
     day.check_sleep("an entry without a call holds the node no longer than a request", asked);
     Ok(day)
 }
 
-/// As the functions' own settings name it.
-fn target_group(services: &Services) -> StageResult<String> {
+/// The load balancer and its target group as CloudWatch names them, from the functions' own settings.
+fn balancer(services: &Services) -> StageResult<(String, String)> {
     let pools: Value = serde_json::from_str(&services.wiring.function("idle-check")?.environment["REVEILLE_POOLS"])?;
-    let group = pools
-        .as_object()
-        .and_then(|pools| pools.values().next())
-        .map(|pool| &pool["ready"]["dimensions"]["TargetGroup"]);
-    Ok(group.and_then(Value::as_str).ok_or("no target group tells what is ready")?.to_owned())
+    let pool = pools.as_object().and_then(|pools| pools.values().next()).ok_or("no pool")?;
+    let named = |name: &str, mark: &str| {
+        let value =
+            pool["ready"]["dimensions"][name].as_str().ok_or_else(|| format!("no {name} tells what is ready"))?;
+        let at = value.find(mark).ok_or_else(|| format!("{value} is no {name}"))?;
+        StageResult::Ok(value[at..].to_owned())
+    };
+    Ok((named("LoadBalancer", "app/")?, named("TargetGroup", "targetgroup/")?))
 }

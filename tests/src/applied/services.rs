@@ -84,6 +84,7 @@ pub(super) struct Services {
     /// Events that failed for good and were sent to a queue.
     pub dead_letters: usize,
     functions: BTreeMap<String, Running>,
+    streams: usize,
 }
 
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Services {
         }
         aws.iam(&keys).await;
         let (ran, said, refused) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { aws, wiring, sdk, ran, said, refused, dead_letters: 0, functions })
+        Ok(Self { aws, wiring, sdk, ran, said, refused, dead_letters: 0, functions, streams: 0 })
     }
 
     /// Runs every target of the scheduled rule.
@@ -166,7 +167,8 @@ impl Services {
     pub(super) async fn log(&mut self, group: &str, lines: &[String]) -> StageResult<Vec<Repeat>> {
         let logs = aws_sdk_cloudwatchlogs::Client::new(&self.sdk);
         let now = self.aws.now().await;
-        let stream = format!("front-{}", now.timestamp_millis());
+        self.streams += 1;
+        let stream = format!("front-{}", self.streams);
         logs.create_log_stream().log_group_name(group).log_stream_name(&stream).send().await?;
         let events = lines.iter().map(|line| log_event(now, line)).collect::<StageResult<Vec<_>>>()?;
         logs.put_log_events()

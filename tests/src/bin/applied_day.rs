@@ -1,5 +1,6 @@
 //! A virtual day of what Terraform has made on a local AWS: what tests/infra/applied.py runs between apply and destroy.
 
+use aws_sdk_ec2::error::DisplayErrorContext;
 use clap::Parser;
 use reveille_tests::applied::{Example, play};
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ async fn main() -> ExitCode {
             if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            eprintln!("applied_day: {error}");
+            eprintln!("applied_day: {}", DisplayErrorContext(&*error));
             ExitCode::FAILURE
         }
     }

@@ -142,7 +142,7 @@ pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
 
 fn launch(folder: &Path) -> Child {
     let nginx = root().join(".tools/nginx/nginx");
-    assert!(nginx.is_file(), "no nginx: run `sh tests/nginx.sh`, or `make test`");
+    assert!(nginx.is_file(), "no nginx: run `sh tests/debian.sh nginx`, or `make test`");
     Command::new(nginx)
         .arg("-p")
         .arg(folder)

@@ -227,3 +227,13 @@ run "zips_that_are_not_those_of_the_manifest" {
   variables { package = "../../tests/package-stale" }
   expect_failures = [aws_lambda_function.function]
 }
+
+run "a_manifest_in_s3_that_is_not_text" {
+  command = plan
+  variables { package = "s3://artefacts/reveille/1.0" }
+  override_data {
+    target = data.aws_s3_object.manifest[0]
+    values = { body = null }
+  }
+  expect_failures = [data.aws_s3_object.manifest]
+}

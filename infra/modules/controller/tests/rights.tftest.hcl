@@ -16,7 +16,7 @@ variables {
       instance_types = ["g6.xlarge", "g5.xlarge"]
       ready          = { namespace = "AWS/ApplicationELB", metric = "HealthyHostCount", dimensions = { LoadBalancer = "app/voice/0123456789abcdef" } }
     }
-    batch = { beat = true }
+    batch = { beat = true, ready = "checks" }
   }
   volume_kms_key_arns = ["arn:aws:kms:ap-northeast-2:000000000000:key/01234567-89ab-cdef-0123-456789abcdef"]
 }
@@ -109,11 +109,32 @@ run "what_is_not_configured_is_not_allowed" {
     volume_kms_key_arns = []
   }
   assert {
-    condition     = length(setintersection(flatten([for one in aws_iam_role_policy.function : [for statement in jsondecode(one.policy).Statement : statement.Action]]), ["ec2:ModifyInstanceAttribute", "kms:CreateGrant", "logs:FilterLogEvents"])) == 0
-    error_message = "no types, no keys, no counted logs"
+    condition = length(setintersection(flatten([for one in aws_iam_role_policy.function : [for statement in jsondecode(one.policy).Statement : statement.Action]]), [
+      "ec2:ModifyInstanceAttribute", "ec2:DescribeInstanceStatus", "kms:CreateGrant", "logs:FilterLogEvents",
+    ])) == 0
+    error_message = "no types, no checks, no keys, no counted logs"
   }
   assert {
-    condition     = !strcontains(aws_iam_role_policy.function["wake"].policy, "cloudwatch:GetMetricData")
-    error_message = "a wake reads no metric unless readiness is one"
+    condition     = [for key, one in aws_iam_role_policy.function : key if strcontains(one.policy, "cloudwatch:GetMetricData")] == ["uptime-alarm"]
+    error_message = "nodes that are seen by beats alone have no metric that is read"
+  }
+}
+
+run "each_signal_has_its_right" {
+  command = plan
+  variables {
+    pools = {
+      metrics = { requests = [{ namespace = "App", metric = "Requests" }], calls = "unobserved" }
+      counted = { logs = [{ group = "/node/nginx", lines = { paths = ["/v1/"] } }], calls = "unobserved" }
+    }
+    volume_kms_key_arns = []
+  }
+  assert {
+    condition     = [for key, one in aws_iam_role_policy.function : key if strcontains(one.policy, "cloudwatch:GetMetricData")] == ["idle-check", "uptime-alarm"]
+    error_message = "requests are a metric; a wake reads none unless readiness is one"
+  }
+  assert {
+    condition     = [for key, one in aws_iam_role_policy.function : key if strcontains(one.policy, "ec2:DescribeInstanceStatus")] == ["idle-check", "wake"]
+    error_message = "without a beat and a word, readiness is EC2's checks"
   }
 }

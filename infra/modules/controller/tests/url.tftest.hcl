@@ -39,6 +39,19 @@ run "the_url_lets_in_named_roles" {
   }
 }
 
+run "an_account_is_written_as_lambda_shows_it" {
+  command = plan
+  variables { url_callers = ["111111111111", "arn:aws:iam::000000000000:role/app"] }
+  assert {
+    condition     = sort(values(aws_lambda_permission.url)[*].principal) == sort(["arn:aws:iam::000000000000:role/app", "arn:aws:iam::111111111111:root"])
+    error_message = "else it would be made anew by every apply"
+  }
+  assert {
+    condition     = sort(values(jsondecode(aws_cloudformation_stack.url[0].template_body).Resources)[*].Properties.Principal) == sort(values(aws_lambda_permission.url)[*].principal)
+    error_message = "both permissions are for the same callers"
+  }
+}
+
 run "the_url_with_tokens_is_open_to_all_by_the_url_only" {
   command = plan
   variables {

@@ -36,6 +36,10 @@ run "watching" {
     error_message = "each function's errors"
   }
   assert {
+    condition     = { for key, one in aws_cloudwatch_metric_alarm.errors : key => [one.period, one.threshold] } == { budget-guard = [3600, 1], idle-check = [900, 2], uptime-alarm = [900, 1], wake = [900, 2] }
+    error_message = "two failures are asked for only where a period has two runs"
+  }
+  assert {
     condition     = aws_cloudwatch_metric_alarm.failed_events[0].dimensions.QueueName == "reveille-failed-events" && aws_cloudwatch_metric_alarm.failed_events[0].threshold == 0
     error_message = "dead letters"
   }
