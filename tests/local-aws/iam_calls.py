@@ -1,8 +1,8 @@
 """What IAM is asked when an AWS call arrives: which actions, on which resources, under which circumstances.
 
-Every call that the functions and the node's agent make, by AWS's Service Authorization Reference of 2026. What it
-leaves open is taken from how AWS words refusals, as public bug reports quote them; it stands beside the line. A call
-that is not here cannot be judged, and says so.
+Every call that the functions, the node's agent and the operator's command make, by AWS's Service Authorization
+Reference of 2026. What it leaves open is taken from how AWS words refusals, as public bug reports quote them; it
+stands beside the line. A call that is not here cannot be judged, and says so.
 """
 
 import json
@@ -129,6 +129,10 @@ def change(asked: Asked) -> list[Question]:
     return [question]
 
 
+def attribute(asked: Asked) -> list[Question]:
+    return [_instance(asked, asked.one("InstanceId"))]
+
+
 def _instance(asked: Asked, instance_id: str) -> Question:
     """An instance that is not there has no tags."""
     context: dict[str, Any] = {"ec2:InstanceType": None}
@@ -222,6 +226,16 @@ def topic(asked: Asked) -> list[Question]:
     return found + [Question(f"kms:{action}", key, by_sns) for action in ("GenerateDataKey", "Decrypt") if key]
 
 
+def told(asked: Asked) -> list[Question]:
+    """Listing who is told reads nothing that is encrypted."""
+    return [Question(asked.iam_action, asked.one("TopicArn"))]
+
+
+def rule(asked: Asked) -> list[Question]:
+    """A rule of the default bus has no bus in its ARN."""
+    return [Question(asked.iam_action, asked.arn(f"rule/{asked.one('Name Rule')}"))]
+
+
 def queue(asked: Asked) -> list[Question]:
     """A queue's URL ends in its account and name."""
     account, name = asked.one("QueueUrl").split("/")[-2:]
@@ -242,7 +256,8 @@ def budget(asked: Asked) -> list[Question]:
 CALLS: dict[tuple[str, str], Callable[[Asked], Iterable[Question]]] = {
     (service, action): mapped
     for service, actions, mapped in [
-        ("ec2", "DescribeInstances DescribeInstanceStatus DescribeVolumes", no_resource),
+        ("ec2", "DescribeInstances DescribeInstanceStatus DescribeVolumes DescribeSpotInstanceRequests", no_resource),
+        ("ec2", "DescribeInstanceAttribute", attribute),
         ("ec2", "StartInstances StopInstances", instances),
         ("ec2", "ModifyInstanceAttribute", change),
         ("dynamodb", "GetItem UpdateItem DeleteItem", item),
@@ -255,6 +270,8 @@ CALLS: dict[tuple[str, str], Callable[[Asked], Iterable[Question]]] = {
         ("logs", "FilterLogEvents", log_group),
         ("logs", "CreateLogStream PutLogEvents", log_stream),
         ("sns", "Publish", topic),
+        ("sns", "ListSubscriptionsByTopic", told),
+        ("events", "DescribeRule ListTargetsByRule", rule),
         ("sqs", "SendMessage", queue),
         ("sts", "GetCallerIdentity", needs_nothing),
         ("budgets", "DescribeBudget DescribeNotificationsForBudget DescribeSubscribersForNotification", budget),

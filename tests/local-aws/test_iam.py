@@ -365,6 +365,7 @@ ASKED = [
         ("DescribeInstances", {}),
         ("DescribeInstanceStatus", {"InstanceIds": ["i-0abc"]}),
         ("DescribeVolumes", {}),
+        ("DescribeSpotInstanceRequests", {}),
     ),
     *asked(
         "ec2",
@@ -372,6 +373,7 @@ ASKED = [
         OF_NODE,
         ("StartInstances", {"InstanceIds": ["i-0abc"]}),
         ("StopInstances", {"InstanceIds": ["i-0abc"], "Force": True}),
+        ("DescribeInstanceAttribute", {"InstanceId": "i-0abc", "Attribute": "disableApiStop"}),
     ),
     *asked(
         "ec2",
@@ -438,6 +440,14 @@ ASKED = [
         {},
         ("Publish", {"TopicArn": TOPIC, "Message": "m"}),
         ("Publish", {"TargetArn": TOPIC, "Message": "m"}),
+        ("ListSubscriptionsByTopic", {"TopicArn": TOPIC}),
+    ),
+    *asked(
+        "events",
+        f"arn:aws:events:{REGION}:{ACCOUNT}:rule/tick",
+        {},
+        ("DescribeRule", {"Name": "tick"}),
+        ("ListTargetsByRule", {"Rule": "tick"}),
     ),
     *asked(
         "sqs",
@@ -491,9 +501,10 @@ class Mapping(RoleCase):
         self.assertEqual(set(CALLS), {(service, operation) for service, operation, *_ in ASKED} | {WHO_AM_I})
 
     def test_every_call_in_the_source_is_mapped(self):
-        source = "".join(path.read_text() for path in sorted((ROOT / "shared/src/aws").glob("*.rs")))
+        rooms = [path for room in ("shared/src/aws", "cli/src/ops/aws") for path in sorted((ROOT / room).glob("*.rs"))]
+        source = "".join(path.read_text() for path in rooms)
         found = set()
-        for service in ("ec2", "cloudwatch", "logs", "budgets", "dynamodb", "sns"):
+        for service in ("ec2", "cloudwatch", "logs", "budgets", "dynamodb", "sns", "events"):
             names = botocore.session.get_session().get_service_model(service).operation_names
             found |= {(service, name) for name in names if f".{botocore.xform_name(name)}()" in source}
         self.assertLessEqual({("ec2", "StopInstances"), ("dynamodb", "Query"), ("sns", "Publish")}, found)

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,17 +30,28 @@ pub struct Deployed {
 pub struct Functions {
     deployed: BTreeMap<String, Deployed>,
     logs: Arc<Mutex<Vec<(String, String)>>>,
+    asked: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Functions {
     /// These.
     pub fn new(deployed: BTreeMap<String, Deployed>) -> Self {
-        Self { deployed, logs: Arc::default() }
+        Self { deployed, ..Self::default() }
     }
 
     /// The lines that invocations have written since this was asked last, each with its function's name.
     pub fn take_logs(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.logs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What was asked of Lambda so far: action and function, as IAM is asked them.
+    pub fn asked(&self) -> BTreeSet<(String, String)> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, action: &str, name: &str) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert((format!("lambda:{action}"), name.to_owned()));
     }
 }
 
@@ -58,12 +69,14 @@ pub async fn serve(functions: Functions) -> io::Result<LocalServer> {
 }
 
 async fn configuration(State(functions): State<Functions>, Path(name): Path<String>) -> Response {
+    functions.note("GetFunctionConfiguration", &name);
     let Some(deployed) = functions.deployed.get(&name) else { return not_found(&name) };
     let environment = json!({"Variables": deployed.variables});
     axum::Json(json!({"FunctionName": name, "State": "Active", "Environment": environment})).into_response()
 }
 
 async fn invoke(State(functions): State<Functions>, Path(name): Path<String>, body: Bytes) -> Response {
+    functions.note("InvokeFunction", &name);
     let Some(deployed) = functions.deployed.get(&name) else { return not_found(&name) };
     let Ok(event) = serde_json::from_slice::<Value>(&body) else {
         return refused(StatusCode::BAD_REQUEST, "InvalidRequestContentException", "the payload is no JSON");

@@ -209,6 +209,38 @@ impl LocalAws {
         self.ask(Method::GET, "published", None).await
     }
 
+    /// Makes a role with this one policy; `keys` act as it from now on.
+    ///
+    /// # Panics
+    /// The policy is none.
+    pub async fn role(&self, name: &str, policy: &Value, key: &str) {
+        let version = json!({"Version": "2012-10-17", "Statement": []}).to_string();
+        let made = [("RoleName", name), ("AssumeRolePolicyDocument", &version)];
+        self.iam_query("CreateRole", &made).await;
+        let policy = policy.to_string();
+        let put = [("RoleName", name), ("PolicyName", "operator"), ("PolicyDocument", &policy)];
+        self.iam_query("PutRolePolicy", &put).await;
+        self.iam(&BTreeMap::from([(key.to_owned(), name.to_owned())])).await;
+    }
+
+    /// IAM's own protocol: a form.
+    async fn iam_query(&self, action: &str, parameters: &[(&str, &str)]) {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("Action", action).append_pair("Version", "2010-05-08").extend_pairs(parameters);
+        let scope =
+            "AWS4-HMAC-SHA256 Credential=local/20261130/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0";
+        let request = Request::post(&self.endpoint)
+            .header(header::AUTHORIZATION, scope)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::new(Bytes::from(form.finish())))
+            .expect("the launcher printed a valid address");
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let response = client.request(request).await.unwrap_or_else(|e| panic!("{action} failed: {e}"));
+        let status = response.status();
+        let answer = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        assert!(status.is_success(), "{action} answered {status}: {}", String::from_utf8_lossy(&answer));
+    }
+
     /// Gives the messages published so far and forgets them.
     pub async fn take_published(&self) -> Vec<Published> {
         self.ask(Method::DELETE, "published", None).await

@@ -44,7 +44,8 @@ pub struct Operated {
     pub stage: Stage,
     /// What the operator's shell has; an empty value takes one away.
     pub shell: BTreeMap<String, String>,
-    functions: Functions,
+    /// The functions, as Lambda has them.
+    pub functions: Functions,
     _lambda: LocalServer,
 }
 

@@ -247,9 +247,12 @@ async fn a_topic_that_tells_nobody() {
 #[tokio::test]
 async fn a_metric_whose_dimension_never_had_a_point() {
     let mut pools = voice_pools();
-    pools["voice"]["requests"][0]["dimensions"]["LoadBalancer"] = json!(LOAD_BALANCER.to_uppercase());
+    pools["voice"]["requests"] = pool_behind("app/vioce/0123456789abcdef")["requests"].clone();
     let near = format!("CloudWatch has it with LoadBalancer={LOAD_BALANCER}");
-    Scene::with(&pools, &[]).await.finds(&["metrics"], &["RequestCount with LoadBalancer=APP/VOICE", &near]).await;
+    Scene::with(&pools, &[])
+        .await
+        .finds(&["metrics"], &["RequestCount with LoadBalancer=app/vioce/0123456789abcdef", &near])
+        .await;
 }
 
 #[tokio::test]

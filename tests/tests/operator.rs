@@ -5,8 +5,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille::domain::NodeId;
 use reveille_tests::operator::{Operated, Said};
-use reveille_tests::stage::{LOG_GROUP, Stage, pool_behind, voice_pools};
+use reveille_tests::stage::{LOG_GROUP, Stage, pool_behind, root, voice_pools};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 fn nine() -> DateTime<Utc> {
@@ -49,6 +50,10 @@ fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+fn operators_page() -> String {
+    std::fs::read_to_string(root().join("docs/operator.md")).unwrap()
+}
+
 // Status.
 
 #[tokio::test]
@@ -81,11 +86,11 @@ async fn status_is_a_table_within_eighty_columns() {
     let (operated, _) = used().await;
     let said = operated.reveille(&["status"]).await;
     is_good(&said);
-    println!("{}", said.out);
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
     for text in ["gpu-1", "ready", "08:20", "08:49", "09:19", "0 h 40 min", "recent_use", "gate open"] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
+    assert!(operators_page().contains(&said.out), "docs/operator.md shows another one: {}", said.out);
 }
 
 #[tokio::test]
@@ -233,8 +238,8 @@ async fn events_say_why_it_was_on_last_night() {
     let (operated, node) = night().await;
     let said = operated.reveille(&["events", "--since", "12h"]).await;
     is_good(&said);
-    println!("{}", said.out);
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert!(operators_page().contains(&said.out), "docs/operator.md shows another one: {}", said.out);
     let text = flat(&said.out);
     let in_order = [
         "2026-11-30 19:00 UTC to 2026-12-01 07:00 UTC",
@@ -246,7 +251,7 @@ async fn events_say_why_it_was_on_last_night() {
         "* idle_mark first_reading",
         "stop idle",
         "* stop idle",
-        "* ended ran 40 min, nobody used it",
+        "* ended ran 35 min, nobody used it",
         "keep asleep",
     ];
     let mut from = 0;
@@ -291,7 +296,8 @@ async fn an_operators_own_orders_are_events() {
 async fn a_log_that_is_not_there_or_may_not_be_read_is_named() {
     let (mut operated, _) = asleep().await;
     let refuse = |times: i64| json!([{"service": "logs", "action": "FilterLogEvents", "code": "AccessDeniedException", "times": times}]);
-    operated.stage.aws.faults(refuse(1)).await;
+    // The SDK's three attempts at the first log.
+    operated.stage.aws.faults(refuse(3)).await;
     let said = operated.reveille(&["events"]).await;
     is_good(&said);
     assert!(
@@ -395,6 +401,77 @@ async fn a_service_that_cannot_be_reached_is_named() {
         3,
         &["read the settings of reveille-idle-check failed: NoAnswer"],
     );
+}
+
+// Rights.
+
+/// The policy of docs/operator.md, for this stage.
+fn documented_policy(operated: &Operated) -> Value {
+    let page = operators_page();
+    let block = page.split("```json\n").find(|block| block.contains("\"Statement\"")).unwrap();
+    let account = operated.stage.vars["REVEILLE_ALERT_TOPIC_ARN"].split(':').nth(4).unwrap();
+    let policy = block.split("```").next().unwrap().replace("REGION", "us-east-1").replace("ACCOUNT", account);
+    serde_json::from_str(&policy).unwrap()
+}
+
+#[tokio::test]
+async fn the_documented_policy_is_enough_and_no_more() {
+    let (mut operated, node) = asleep().await;
+    let policy = documented_policy(&operated);
+    operated.shell.insert("AWS_ACCESS_KEY_ID".to_owned(), "AKIAOPERATOR".to_owned());
+    operated.stage.aws.role("operator", &policy, "AKIAOPERATOR").await;
+    // So that each kind of call is made.
+    operated.stage.aws.config(json!({"instance": node, "spot": true})).await;
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&operated.stage.sdk);
+    logs.create_log_group().log_group_name(LOG_GROUP).send().await.unwrap();
+    operated.stage.look_at_budget().await;
+    let events = aws_sdk_eventbridge::Client::new(&operated.stage.sdk);
+    let rule = events.put_rule().name("reveille-idle-check").schedule_expression("rate(5 minutes)");
+    rule.send().await.unwrap();
+    let note = ["--note", "x"];
+    for words in [
+        &[&["gate", "close"], &note[..]].concat()[..],
+        &[&["gate", "open"], &note[..]].concat(),
+        &["wake"],
+        &["status"],
+        &[&["hold", "--for", "1h"], &note[..]].concat(),
+        &["release"],
+        &["events"],
+    ] {
+        is_good(&operated.reveille(words).await);
+    }
+    operated.stage.pass(TimeDelta::minutes(3)).await;
+    is_good(&operated.reveille(&["status"]).await);
+    is_good(&operated.reveille(&["wait"]).await);
+    let doctor = operated.reveille(&["doctor", "--json"]).await;
+    let unchecked: Vec<Value> =
+        doctor.json()["checks"].as_array().unwrap().iter().map(|one| one["not_checked"].clone()).collect();
+    assert!(unchecked.iter().all(|why| *why == json!([])), "{unchecked:?}");
+    let report = operated.stage.aws.iam_used().await;
+    assert_eq!(report["refused"], json!([]));
+    let (mut unused, mut of_lambda) = (Vec::new(), BTreeSet::new());
+    for permission in report["permissions"].as_array().unwrap() {
+        let action = permission["action"].as_str().unwrap();
+        // The emulator of Lambda asks no IAM.
+        if action.starts_with("lambda:") {
+            of_lambda.insert(action.to_owned());
+        } else if permission["used"] == 0 {
+            unused.push(format!("{}: {action}", permission["sid"]));
+        }
+    }
+    assert!(unused.is_empty(), "{unused:?}");
+    assert!(!of_lambda.is_empty());
+    let statements = policy["Statement"].as_array().unwrap().iter();
+    let granted: BTreeSet<(String, String)> = statements
+        .filter(|one| one["Action"].as_str().is_some_and(|action| action.starts_with("lambda:")))
+        .flat_map(|one| {
+            let action = one["Action"].as_str().unwrap().to_owned();
+            let resources = one["Resource"].as_array().cloned().unwrap_or_else(|| vec![one["Resource"].clone()]);
+            let name = |arn: &Value| arn.as_str().unwrap().rsplit(':').next().unwrap().to_owned();
+            resources.iter().map(name).map(|name| (action.clone(), name)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(granted, operated.functions.asked(), "what Lambda was asked, and nothing else");
 }
 
 // Help.

@@ -73,7 +73,7 @@ pub(crate) fn read(config: &Config, request: &LambdaFunctionUrlRequest) -> Resul
     let other = |allowed: &str| Err(with_header(problem(405, "method", USES), "allow", allowed));
     match (path, method) {
         ("/wake", "POST") => {
-            let named: WakeBody = body(request, WAKE_BODY)?;
+            let named: Meant = body(request, WAKE_BODY)?;
             // The waiting page's button is a form, which names them in the query.
             let is_named = named.pool.is_some() || named.node.is_some();
             Ok(Ask::Wake(target(config, if is_named { named } else { query(request) })?))

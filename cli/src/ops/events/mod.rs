@@ -49,7 +49,7 @@ pub(crate) async fn show(reach: &Reach, asked: Asked) -> Result<String, Fault> {
         events.retain(|event| event.node.as_ref().is_some_and(|node| ids.contains(node)));
     }
     events.retain(|event| pool.is_none() || event.pool == pool);
-    events.sort_by_key(|event| event.at);
+    events.sort_by_key(|event| (event.at, event.rank()));
     let zone = session.config.policy.zone;
     if reach.json {
         let value = json!({ "from": from, "to": session.now, "zone": zone.name(), "events": events, "unread": unread });

@@ -32,6 +32,18 @@ pub(crate) enum Kind {
     Launch,
 }
 
+impl Event {
+    /// Of what has one instant, what comes first: the wish, the decision, what was done, what EC2 tells of it.
+    pub(crate) fn rank(&self) -> u8 {
+        match self.kind {
+            Kind::Effect if self.what == "demand" => 0,
+            Kind::Decided => 1,
+            Kind::Effect => 2,
+            Kind::Launch => 3,
+        }
+    }
+}
+
 /// The fields of both lines that are read; others may come.
 #[derive(Debug, Deserialize)]
 struct Line {

@@ -66,7 +66,10 @@ fn joined(events: &[Event], each: bool) -> Vec<Row> {
 fn cells(row: &Row, names: &BTreeMap<NodeId, String>, now: Instant, zone: Tz) -> Vec<String> {
     let event = &row.event;
     let from = clock(row.from, now, zone);
-    let when = if row.times > 1 { format!("{from} to {}", clock(row.to, now, zone)) } else { from };
+    let day = |at: Instant| at.with_timezone(&zone).date_naive();
+    // The date stands there once.
+    let to = if day(row.to) == day(row.from) { clock(row.to, row.to, zone) } else { clock(row.to, now, zone) };
+    let when = if row.times > 1 { format!("{from} to {to}") } else { from };
     let pool = || event.pool.as_ref().map_or_else(|| "all".to_owned(), |pool| format!("pool {pool}"));
     let name = |id: &NodeId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
     let times = if row.times > 1 { format!(" ({} times)", row.times) } else { String::new() };
