@@ -14,8 +14,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## one virtual day with the built functions on a local AWS: timeline, checks, target/demo/report.html
-	@$(TARGET)/debug/demo
+demo: build ## one virtual day with the built functions on a local AWS: timeline, checks, target/demo/report.html; KEEP=1 lets it be asked
+	@$(TARGET)/debug/demo $(if $(KEEP),--keep)
 
 test: build ## every test: rules, laws, field cases, built functions, local AWS, events
 	@sh tests/run.sh

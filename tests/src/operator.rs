@@ -1,9 +1,10 @@
 //! A stage with an operator: the built command `reveille` against the local AWS, the functions it asks, and their logs.
 
 use crate::lambda_api::{Deployed, Functions, serve};
-use crate::runtime_api::{Invocation, LocalServer};
+use crate::runtime_api::{Function, Invocation, LocalServer};
 use crate::stage::{Stage, StageResult, binary};
 use aws_sdk_cloudwatchlogs::types::InputLogEvent;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,6 +117,30 @@ impl Operated {
         Ok(run)
     }
 
+    /// Puts all that the stage's functions have written so far where Lambda would have put it, each line at its own time.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub async fn keep_logs(&self) -> StageResult<()> {
+        let stage = &self.stage;
+        let all = [&*stage.wake, &stage.idle, &stage.uptime, &stage.budget];
+        for (function, lines) in FUNCTIONS.into_iter().zip(all.map(Function::logs)) {
+            let mut at = None;
+            let mut timed: Vec<(DateTime<Utc>, String)> = Vec::new();
+            for line in lines {
+                // A line without a virtual time belongs to the run before it.
+                at = time_in(&line).or(at);
+                timed.extend(at.map(|at| (at, line)));
+            }
+            timed.sort_by_key(|(at, _)| *at);
+            // AWS takes a day in one request; hours are less.
+            for hour in timed.chunk_by(|one, other| one.0.timestamp() / 3600 == other.0.timestamp() / 3600) {
+                self.write_at(&group(function), STREAM, hour).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Lines of a function's log, now.
     ///
     /// # Errors
@@ -129,16 +154,28 @@ impl Operated {
     /// # Errors
     /// The local AWS refused.
     pub async fn write(&self, group: &str, stream: &str, lines: &[String]) -> StageResult<()> {
-        let at = self.stage.aws.now().await.timestamp_millis();
+        let now = self.stage.aws.now().await;
+        self.write_at(group, stream, &lines.iter().map(|line| (now, line.clone())).collect::<Vec<_>>()).await
+    }
+
+    async fn write_at(&self, group: &str, stream: &str, lines: &[(DateTime<Utc>, String)]) -> StageResult<()> {
         let logs = aws_sdk_cloudwatchlogs::Client::new(&self.stage.sdk);
         for lines in lines.chunks(MOST_EVENTS) {
-            let events = lines.iter().map(|line| InputLogEvent::builder().timestamp(at).message(line).build());
-            let events = events.collect::<Result<Vec<_>, _>>()?;
+            let event = |(at, line): &(DateTime<Utc>, String)| {
+                InputLogEvent::builder().timestamp(at.timestamp_millis()).message(line).build()
+            };
+            let events = lines.iter().map(event).collect::<Result<Vec<_>, _>>()?;
             let put = logs.put_log_events().log_group_name(group).log_stream_name(stream);
             put.set_log_events(Some(events)).send().await?;
         }
         Ok(())
     }
+}
+
+/// The virtual time of a line; the logger's own lines have a real one.
+fn time_in(line: &str) -> Option<DateTime<Utc>> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    line["at"].as_str().or(line["batch"]["at"].as_str())?.parse().ok()
 }
 
 /// Where Lambda puts the log of a function.

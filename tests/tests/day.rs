@@ -3,7 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, trace};
-use reveille_tests::stage::root;
+use reveille_tests::operator::Operated;
+use reveille_tests::stage::{Stage, root};
 
 #[tokio::test]
 async fn the_day_of_the_demo_shows_all_it_has_to_show() {
@@ -42,5 +43,24 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
     ];
     for event in &log.events {
         assert!(words.contains(&event.event.as_str()), "{event:?}");
+    }
+    answers_its_operator(stage).await;
+}
+
+/// The three commands that the demo prints at its end.
+async fn answers_its_operator(stage: Stage) {
+    let operated = Operated::on(stage).await.unwrap();
+    operated.keep_logs().await.unwrap();
+    let status = operated.reveille(&["status"]).await;
+    assert_eq!((status.code, status.err.as_str()), (0, ""), "{status:?}");
+    let events = operated.reveille(&["events", "--since", "1d"]).await;
+    assert_eq!((events.code, events.err.as_str()), (0, ""), "{events:?}");
+    for text in ["* demand", "* start_failed", "* stop", "* gate_closed", "* launched", "* ended"] {
+        assert!(events.out.contains(text), "{text}: {}", events.out);
+    }
+    let doctor = operated.reveille(&["doctor"]).await;
+    assert_eq!((doctor.code, doctor.err.as_str()), (1, ""), "nothing calls its functions by itself: {doctor:?}");
+    for text in [&status, &events, &doctor].map(|said| &said.out) {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

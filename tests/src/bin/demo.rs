@@ -4,8 +4,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
 use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, DayLog, Money, trace};
+use reveille_tests::operator::Operated;
 use reveille_tests::report::{self, Check, Event, Message, SpendLine};
-use reveille_tests::stage::{StageResult, root};
+use reveille_tests::stage::{Stage, StageResult, binary, root};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -24,6 +25,9 @@ struct Args {
     /// Which day of the trace, 0 to 13.
     #[arg(long, default_value_t = 5)]
     day: usize,
+    /// Lets the local AWS run on at the end of the day, to be asked with the operator's command.
+    #[arg(long)]
+    keep: bool,
     /// Where the two files go.
     #[arg(long, default_value = "target/demo")]
     out: PathBuf,
@@ -63,7 +67,29 @@ async fn play(args: &Args) -> StageResult<bool> {
     std::fs::write(&page, report::html(&picture(&log, checks.clone(), from, to)))?;
     std::fs::write(&messages, log.messages.iter().map(in_full).collect::<String>())?;
     println!("\nWritten: {}, {} and {} (open it in a browser)", timeline.display(), messages.display(), page.display());
+    if args.keep {
+        keep(stage).await?;
+    } else {
+        println!("To ask it questions with the operator's command: make demo KEEP=1");
+    }
     Ok(checks.iter().all(|check| check.ok))
+}
+
+/// Until Ctrl-C.
+async fn keep(stage: Stage) -> StageResult<()> {
+    let operated = Operated::on(stage).await?;
+    operated.keep_logs().await?;
+    println!("\nThe local AWS runs on; its clock stands at the end of the day. In another shell:\n");
+    for (name, value) in &operated.shell {
+        println!("  export {name}={value}");
+    }
+    let command = binary("reveille")?;
+    for words in ["status", "events --since 1d", "doctor"] {
+        println!("  {} {words}", command.display());
+    }
+    println!("\nCtrl-C ends it.");
+    tokio::signal::ctrl_c().await?;
+    Ok(())
 }
 
 fn in_full(message: &Message) -> String {
