@@ -47,6 +47,8 @@ ANSWERS = [
     ("asleep", "wake", sent(body='{"pool": "a b"}'), 400, "pool"),
     ("asleep", "wake", sent(body='{"node": ""}'), 400, "node"),
     ("asleep", "wake", sent(body='{"pool": "voice", "node": "gpu-1"}'), 400, "node"),
+    ("asleep", "wake", sent("?pool=voice&node=gpu-1"), 400, "node"),
+    ("asleep", "wake", sent("?node=gpu-1"), 202, "starting"),
     ("asleep", "wake", sent(headers=BAD), 401, "authorization"),
     ("gate_closed", "wake", sent(), 403, "gate_closed"),
     ("asleep", "wake", sent(body='{"pool": "nobody"}'), 404, "pool"),

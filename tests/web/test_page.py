@@ -114,11 +114,14 @@ class Page(unittest.TestCase):
                 tab = self.tab()
                 seen = self.look(tab)
                 self.assert_reads_well(seen, state, said)
+                if state not in ("no_node", "unknown"):
+                    self.assertRegex(seen["text"], f"Node {self.front.node} of [a-z]+: [a-z ]+[.]")
                 self.assertEqual(tab.requests, [self.url], "nothing else is asked for, of nobody")
                 self.assertEqual(tab.told, [entry for entry in tab.told if f"status of {status}" in entry])
                 again = told.json.get("retry_after_seconds", SELDOM)
                 self.assertEqual(seen["refresh"], f"{again}; url=status")
-                self.assertIn(f"every {again} seconds", seen["text"])
+                in_words = f"every {again} seconds" if again < 120 else f"in about {again // 60} minutes"
+                self.assertIn(in_words, seen["text"])
                 self.assertEqual(seen["buttons"], ["Wake it"] if state == "asleep" else [])
 
     def assert_is_page(self, page, told):

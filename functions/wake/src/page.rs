@@ -4,6 +4,7 @@
 use crate::http::{Face, face};
 use chrono::{DateTime, Utc};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use reveille::domain::Phase;
 use reveille::run::{Outcome, PoolAnswer};
 use serde_json::{Value, json};
 
@@ -67,6 +68,7 @@ fn document(face: &Face, answer: Option<&PoolAnswer>, query: &str, target: Optio
                 main data-state=(face.state) {
                     h1 { (words.title) }
                     p { (words.text) }
+                    @if let Some(of) = answer.and_then(of_which) { p.small { (of) } }
                     @if let Some((passed, whole)) = answer.and_then(progress) {
                         progress max=(whole) value=(passed) aria-label="Start of the node" { (passed) " of " (whole) " seconds" }
                     }
@@ -77,6 +79,20 @@ fn document(face: &Face, answer: Option<&PoolAnswer>, query: &str, target: Optio
             }
         }
     }
+}
+
+/// Which node it is, and how far: what somebody who asks for help is asked.
+fn of_which(answer: &PoolAnswer) -> Option<String> {
+    let (node, phase) = (answer.node.as_ref()?, answer.phase?);
+    let phase = match phase {
+        Phase::Stopped => "stopped",
+        Phase::Starting => "starting",
+        Phase::Ready => "ready",
+        Phase::Draining => "taking no new calls",
+        Phase::Stopping => "stopping",
+        Phase::Gone => "gone",
+    };
+    Some(format!("Node {node} of {}: {phase}.", answer.pool))
 }
 
 fn asks_again(retry: Option<i64>) -> String {

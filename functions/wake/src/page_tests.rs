@@ -56,6 +56,14 @@ fn every_state_has_its_status_its_words_and_its_next_look() {
 }
 
 #[test]
+fn the_node_is_named_with_its_phase() {
+    let node = Some(reveille::domain::NodeId::new("i-0abc").unwrap());
+    let stopping = PoolAnswer { node, phase: Some(Phase::Stopping), ..answer(Reason::StoppingWillStart) };
+    assert!(shown(stopping, None).1.contains("Node i-0abc of voice: stopping."));
+    assert!(!shown(answer(Reason::NoNode), None).1.contains("Node "));
+}
+
+#[test]
 fn a_ready_node_leads_to_the_target_and_without_one_stays() {
     let (status, body) = shown(answer(Reason::AlreadyReady), Some("/talk"));
     assert_eq!(status, 200);

@@ -16,6 +16,15 @@ struct Row {
     event: Event,
 }
 
+/// Where the rows stand of the newest look of one function at one node, and of the look before it: the uptime alarm decides on
+/// two days in one look.
+#[derive(Debug, Default)]
+struct Looks {
+    at: Option<Instant>,
+    newest: Vec<usize>,
+    before: Vec<usize>,
+}
+
 pub(super) fn write(
     events: &[Event],
     names: &BTreeMap<NodeId, String>,
@@ -38,8 +47,7 @@ pub(super) fn write(
 
 fn joined(events: &[Event], each: bool) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    // Where the newest row of each function and node stands.
-    let mut newest: BTreeMap<(&str, Option<&NodeId>, Option<&str>), usize> = BTreeMap::new();
+    let mut looks: BTreeMap<(&str, Option<&NodeId>, Option<&str>), Looks> = BTreeMap::new();
     for event in events {
         let row = Row { from: event.at, to: event.at, times: 1, event: event.clone() };
         if each || event.kind != Kind::Decided {
@@ -48,16 +56,22 @@ fn joined(events: &[Event], each: bool) -> Vec<Row> {
         }
         let function = event.function.as_deref().unwrap_or_default();
         let key = (function, event.node.as_ref(), event.pool.as_ref().map(|pool| pool.as_str()));
-        let same = newest.get(&key).and_then(|n| rows.get_mut(*n));
-        let same = same.filter(|row| row.event.what == event.what && row.event.reason == event.reason);
-        match same {
-            // Two days of one look are one decision.
-            Some(row) if row.to == event.at => {}
+        let looks = looks.entry(key).or_default();
+        if looks.at != Some(event.at) {
+            looks.before = std::mem::take(&mut looks.newest);
+            looks.at = Some(event.at);
+        }
+        let same = |n: &&usize| {
+            rows.get(**n).is_some_and(|row| row.event.what == event.what && row.event.reason == event.reason)
+        };
+        if looks.newest.iter().any(|n| same(&n)) {
+            continue;
+        }
+        let before = looks.before.iter().find(same).copied();
+        looks.newest.push(before.unwrap_or(rows.len()));
+        match before.and_then(|n| rows.get_mut(n)) {
             Some(row) => (row.to, row.times) = (event.at, row.times + 1),
-            None => {
-                newest.insert(key, rows.len());
-                rows.push(row);
-            }
+            None => rows.push(row),
         }
     }
     rows
@@ -132,5 +146,15 @@ mod tests {
     fn two_days_of_one_look_count_once() {
         let within = || event(0, Kind::Decided, "i-a", "nothing", "uptime_within");
         assert_eq!(rows(&[within(), within()], false), [(0, 0, 1)]);
+    }
+
+    #[test]
+    fn two_days_of_which_one_is_over_are_two_rows() {
+        let told = |minute, reason| event(minute, Kind::Decided, "i-a", "tell", reason);
+        let day = |minute| [told(minute, "uptime_over"), told(minute, "uptime_within")];
+        let events: Vec<Event> = [0, 15, 30].into_iter().flat_map(day).collect();
+        assert_eq!(rows(&events, false), [(0, 30, 3), (0, 30, 3)]);
+        let parted = [told(0, "uptime_over"), told(15, "uptime_within"), told(30, "uptime_over")];
+        assert_eq!(rows(&parted, false), [(0, 0, 1), (15, 15, 1), (30, 30, 1)], "what came back is a row of its own");
     }
 }
