@@ -11,8 +11,12 @@ pub const FIELD: &str = "operator";
 
 /// A hold may last so long at most: one that nobody has to renew is forgotten.
 pub const LONGEST_HOLD: TimeDelta = TimeDelta::days(31);
+/// So long at most is a gate closed that opens by itself.
+pub const LONGEST_GATE: TimeDelta = TimeDelta::days(400);
 /// The longest note, in characters.
 pub const LONGEST_NOTE: usize = 200;
+/// What a caller is who has invoked the function itself.
+pub const CLASS: &str = "cli:";
 /// The longest name of somebody who asks.
 const LONGEST_NAME: usize = 80;
 
@@ -100,8 +104,10 @@ impl Asked {
     /// Names the field and its rule, and never repeats what was sent.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let of_name = |c: char| c.is_ascii_alphanumeric() || "+=,.@_:-".contains(c);
-        if self.by.is_empty() || self.by.len() > LONGEST_NAME || !self.by.chars().all(of_name) {
-            return Err(("by", "must be 1 to 80 letters, digits or any of + = , . @ _ : -"));
+        // A caller of the URL is `token:…` or `iam:…`: nobody is taken for one.
+        let name = self.by.strip_prefix(CLASS).unwrap_or_default();
+        if name.is_empty() || self.by.len() > LONGEST_NAME || !name.chars().all(of_name) {
+            return Err(("by", "must be cli: and a name, up to 80 letters, digits or any of + = , . @ _ : -"));
         }
         match &self.ask {
             Ask::Hold { seconds, note, .. } => {
@@ -111,7 +117,11 @@ impl Asked {
                 }
                 Ok(())
             }
-            Ask::CloseGate { seconds: Some(0), .. } => Err(("seconds", "must be above zero")),
+            Ask::CloseGate { seconds: Some(seconds), .. }
+                if *seconds == 0 || TimeDelta::seconds(i64::from(*seconds)) > LONGEST_GATE =>
+            {
+                Err(("seconds", "must be 1 second to 400 days; without, a person has to open it"))
+            }
             Ask::CloseGate { note, .. } | Ask::OpenGate { note, .. } => check_note(note),
             Ask::Wake(_) | Ask::Release(_) | Ask::Rights => Ok(()),
         }
@@ -180,7 +190,9 @@ mod tests {
             (hold("cli:anna", 60, &"x".repeat(201)), "note"),
             (hold("cli:anna", 60, "two\nlines"), "note"),
             (hold("", 60, "x"), "by"),
-            (hold("anna b", 60, "x"), "by"),
+            (hold("cli:anna b", 60, "x"), "by"),
+            (hold("cli:", 60, "x"), "by"),
+            (hold("token:app", 60, "x"), "by"),
         ];
         for (asked, field) in rows {
             assert_eq!(asked.check().map_err(|(field, _)| field), Err(field), "{asked:?}");

@@ -388,10 +388,7 @@ impl World {
                 let of = |id: &NodeId| Some((id.clone(), self.beats.get(id)?.clone()));
                 Answer::Beats(Ok(nodes.iter().filter_map(of).collect()))
             }
-            Call::SetHold { pool, node, hold } => {
-                self.set_hold(pool, node, hold.as_ref());
-                Answer::Recorded(Ok(()))
-            }
+            Call::SetHold { pool, node, hold } => Answer::HoldSet(Ok(self.set_hold(pool, node, hold.as_ref()))),
             Call::ReadLogs { sources, from, to } => Answer::Logs(Ok(self.read_logs(sources, *from, *to))),
             Call::ReadHistory { pools, from } => Answer::History(Ok(self.read_history(pools, *from))),
             Call::ReadSamples { nodes, from, to } => Answer::Samples(Ok(self.samples(nodes, *from, *to))),
@@ -561,23 +558,26 @@ impl World {
     }
 
     /// Replaces one that could not be read, too; a node of which no fact is left is not there.
-    fn set_hold(&mut self, pool: &PoolName, id: &NodeId, hold: Option<&Hold>) {
+    fn set_hold(&mut self, pool: &PoolName, id: &NodeId, hold: Option<&Hold>) -> PoolRecord {
         let record = self.record(pool);
+        let before = record.clone();
         record.demand += 1;
         record.unread.retain(|name| *name != fact_name("hold", id));
         record.nodes.entry(id.clone()).or_default().hold = hold.cloned();
         record.nodes.retain(|_, node| *node != NodeRecord::default());
+        before
     }
 
-    fn set_gate(&mut self, pool: &PoolName, by: GateKeeper, gate: Option<&Gate>, now: Instant) -> bool {
+    fn set_gate(&mut self, pool: &PoolName, by: GateKeeper, gate: Option<&Gate>, now: Instant) -> Option<PoolRecord> {
         let record = self.record(pool);
         let of_person = record.closed_gate(now).is_some_and(|gate| gate.by == GateKeeper::Person);
-        let may = by == GateKeeper::Person || !of_person;
-        if may {
-            record.gate = gate.cloned();
-            record.claims += 1;
+        if by == GateKeeper::Budget && of_person {
+            return None;
         }
-        may
+        let before = record.clone();
+        record.gate = gate.cloned();
+        record.claims += 1;
+        Some(before)
     }
 
     fn note_launches(&mut self, pool: &PoolName, ended: &[(NodeId, Launch)], newest: &[(NodeId, Launch)]) {

@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
@@ -31,6 +32,8 @@ pub struct Functions {
     deployed: BTreeMap<String, Deployed>,
     logs: Arc<Mutex<Vec<(String, String)>>>,
     asked: Arc<Mutex<BTreeSet<(String, String)>>>,
+    /// So many answers are lost, after the function has run.
+    lost: Arc<AtomicU32>,
 }
 
 impl Functions {
@@ -47,6 +50,11 @@ impl Functions {
     /// What was asked of Lambda so far: action and function, as IAM is asked them.
     pub fn asked(&self) -> BTreeSet<(String, String)> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Loses the next answers: the function runs, and whoever asked is told of a fault of Lambda's.
+    pub fn lose_answers(&self, count: u32) {
+        self.lost.store(count, Ordering::Relaxed);
     }
 
     fn note(&self, action: &str, name: &str) {
@@ -84,6 +92,10 @@ async fn invoke(State(functions): State<Functions>, Path(name): Path<String>, bo
     let invocation = deployed.function.invoke(&event).await;
     let lines = invocation.logs.iter().map(|line| (name.clone(), line.clone()));
     functions.logs.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+    let lose = |left: u32| left.checked_sub(1);
+    if functions.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lose).is_ok() {
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, "ServiceException", "the answer is lost");
+    }
     match invocation.result {
         Ok(answer) => axum::Json(answer).into_response(),
         Err(FunctionError::Throttled) => {

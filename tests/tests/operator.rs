@@ -146,10 +146,46 @@ async fn a_hold_keeps_a_node_until_it_is_released() {
     let status = flat(&operated.reveille(&["status"]).await.out);
     assert!(status.contains("held. A person holds it"), "{status}");
     assert!(status.contains("Held until 11:00: demonstration at ten (cli:moto)."), "{status}");
-    is_good(&operated.reveille(&["release", "gpu-1"]).await);
+    let longer = operated.reveille(&["hold", "--for", "1h", "--note", "a test"]).await;
+    let both =
+        "is held until 2026-11-30 11:00 UTC; it was held until 2026-11-30 11:00 UTC: demonstration at ten (cli:moto)";
+    assert!(longer.out.contains(both), "the later end stays: {longer:?}");
+    let released = operated.reveille(&["release", "gpu-1"]).await;
+    is_good(&released);
+    assert!(
+        released.out.contains("is over; it was until 2026-11-30 11:00 UTC: a test (cli:moto); demon"),
+        "{released:?}"
+    );
     let status = operated.reveille(&["status", "--json"]).await.json();
     assert_eq!(status["pools"][0]["nodes"][0]["reason"], "recent_use");
     is_refused(&operated.reveille(&["release"]).await, 1, &["had no hold"]);
+}
+
+#[tokio::test]
+async fn a_hold_of_a_sleeping_node_says_that_it_starts_nothing() {
+    let (operated, _) = asleep().await;
+    let said = operated.reveille(&["hold", "--for", "1h", "--note", "demonstration"]).await;
+    is_good(&said);
+    assert!(said.out.contains("it is stopped, and a hold starts nothing: `reveille wake`"), "{said:?}");
+}
+
+#[tokio::test]
+async fn an_order_whose_answer_is_lost_is_not_sent_again() {
+    let (operated, _) = used().await;
+    is_good(&operated.reveille(&["hold", "--for", "2h", "--note", "demonstration"]).await);
+    operated.functions.lose_answers(1);
+    is_refused(&operated.reveille(&["release"]).await, 3, &["invoke reveille-wake failed", "ServiceException"]);
+    let again = operated.reveille(&["release"]).await;
+    is_refused(&again, 1, &["had no hold"]);
+}
+
+#[tokio::test]
+async fn an_order_goes_to_no_deployment_that_is_only_guessed() {
+    let (mut operated, _) = asleep().await;
+    operated.shell.extend(operated.stage.vars.clone());
+    let close = ["gate", "close", "--note", "moving"];
+    is_refused(&operated.reveille(&close).await, 2, &["REVEILLE_POOLS is set in this shell", "--name"]);
+    is_good(&operated.reveille(&[&close[..], &["--name", "reveille"]].concat()).await);
 }
 
 #[tokio::test]
@@ -162,6 +198,8 @@ async fn a_hold_without_an_end_or_a_note_is_refused_with_what_to_write() {
     is_refused(&operated.reveille(&[&["hold", "--for", "40d"], &note[..]].concat()).await, 2, &["31 days at most"]);
     is_refused(&operated.reveille(&["hold", "--for", "2h"]).await, 2, &["--note"]);
     is_refused(&operated.reveille(&["gate", "close", "--for", "2h"]).await, 2, &["--note"]);
+    is_refused(&operated.reveille(&[&["gate", "close", "--for", "500d"], &note[..]].concat()).await, 2, &["400 days"]);
+    is_refused(&operated.reveille(&["events", "--since", "300000y"]).await, 2, &["--since", "400 days"]);
 }
 
 #[tokio::test]
@@ -174,6 +212,11 @@ async fn a_closed_gate_takes_no_wake_until_it_is_opened() {
     assert_eq!((status, &answer["gate"]), (403, &json!("the model is being moved")), "no operator's name");
     is_refused(&operated.reveille(&["wake"]).await, 1, &["the gate is closed: the model is being moved"]);
     is_refused(&operated.reveille(&["wait"]).await, 1, &["the gate is closed"]);
+    let again = operated.reveille(&["gate", "close", "--for", "1h", "--note", "short"]).await;
+    assert!(
+        flat(&again.out).contains("stays closed until a person opens it as it was: the model is being"),
+        "{again:?}"
+    );
     let shown = operated.reveille(&["status"]).await.out;
     assert!(shown.contains("gate CLOSED until a person opens it: the model is being moved"), "{shown}");
     let opened = operated.reveille(&["gate", "open", "--note", "it is moved"]).await;
@@ -372,7 +415,7 @@ async fn a_pool_or_node_that_is_not_meant_is_named() {
         operated.stage.add_node(name, "voice", false).await.unwrap();
     }
     let said = operated.reveille(&["hold", "--pool", "voice", "--for", "1h", "--note", "x"]).await;
-    is_refused(&said, 2, &["has not exactly one node: name one (i-"]);
+    is_refused(&said, 2, &["no one node is meant: name one by its id (i-"]);
 }
 
 #[tokio::test]

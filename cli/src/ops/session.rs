@@ -8,16 +8,18 @@ use clap::Args;
 use reveille::aws::{Aws, Clock, sdk_loader};
 use reveille::config::{CLOCK, Config, ConfigFaults, POOLS, REGION, environment};
 use reveille::domain::{Instant, PoolName, RunId};
+use reveille::operator::CLASS;
 use reveille::run::Context;
 use std::collections::BTreeMap;
+
+const NAME_HELP: &str = "The deployment, `reveille` if not given: its settings are read from the function NAME-idle-check, unless this shell has REVEILLE_POOLS";
 
 /// Which deployment is meant, and how it is reached.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Where")]
 pub(crate) struct Reach {
-    /// The deployment: its settings are read from the function NAME-idle-check, unless this shell has REVEILLE_POOLS
-    #[arg(long, default_value = "reveille")]
-    pub(crate) name: String,
+    #[arg(long, help = NAME_HELP)]
+    pub(crate) name: Option<String>,
     /// The region; else AWS_REGION, or the profile's
     #[arg(long)]
     pub(crate) region: Option<String>,
@@ -40,6 +42,14 @@ pub(crate) struct Session {
     pub(crate) aws: Aws,
     clock: Clock,
     pub(crate) now: Instant,
+    /// The settings are this shell's, and no deployment is named: what is looked at may not be what is asked.
+    is_ambiguous: bool,
+}
+
+impl Reach {
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("reveille")
+    }
 }
 
 /// The connection before the settings are read.
@@ -67,7 +77,7 @@ impl Connection {
         })?;
         let provider = sdk.credentials_provider().ok_or_else(|| no_credentials(reach, NOTHING_FOUND))?;
         provider.provide_credentials().await.map_err(|error| no_credentials(reach, &chain(&error)))?;
-        let functions = Functions::new(&sdk, &reach.name);
+        let functions = Functions::new(&sdk, reach.name());
         Ok(Self { sdk, region, functions, shell: environment() })
     }
 
@@ -98,11 +108,12 @@ impl Session {
     }
 
     pub(crate) async fn with(connection: Connection, reach: &Reach, config: Config) -> Result<Self, Fault> {
-        let Connection { sdk, region, functions, .. } = connection;
+        let Connection { sdk, region, functions, shell } = connection;
+        let is_ambiguous = shell.contains_key(POOLS) && reach.name.is_none();
         let clock = Clock::new(config.clock_url.as_deref());
         let now = clock.now().await.map_err(|fault| Fault::Aws(fault.to_string()))?;
         let aws = Aws::with(&sdk, &config);
-        Ok(Self { name: reach.name.clone(), region, sdk, functions, config, aws, clock, now })
+        Ok(Self { name: reach.name().to_owned(), region, sdk, functions, config, aws, clock, now, is_ambiguous })
     }
 
     /// Looks at the clock again.
@@ -145,12 +156,24 @@ impl Session {
         }
     }
 
+    /// # Errors
+    /// It is not sure which deployment is meant.
+    pub(crate) fn sure(&self) -> Result<(), Fault> {
+        if !self.is_ambiguous {
+            return Ok(());
+        }
+        let wake = self.functions.full_name("wake");
+        Err(Fault::Usage(format!(
+            "REVEILLE_POOLS is set in this shell: unset it, or give --name if {wake} has these pools"
+        )))
+    }
+
     /// Who asks, by the role or user that AWS knows him by.
     ///
     /// # Errors
     /// AWS does not say.
     pub(crate) async fn by(&self) -> Result<String, Fault> {
-        Ok(format!("cli:{}", whoami(&self.sdk).await?))
+        Ok(format!("{CLASS}{}", whoami(&self.sdk).await?))
     }
 }
 

@@ -8,7 +8,7 @@ use super::session::{Reach, Session};
 use super::show;
 use chrono::TimeDelta;
 use reveille::domain::Instant;
-use reveille::operator::{Ask, Asked, LONGEST_HOLD, Meant};
+use reveille::operator::{Ask, Asked, LONGEST_GATE, LONGEST_HOLD, Meant};
 use serde_json::Value;
 
 const FUNCTION: &str = "wake";
@@ -63,7 +63,7 @@ pub(crate) async fn hold(
     let session = Session::open(reach).await?;
     let meant = checked(&session, meant)?;
     let reply = order(&session, Ask::Hold { meant, seconds, note }).await?;
-    let text = format!("{} is held until {}\n", reply.word("node"), reply.time("until", &session));
+    let text = reply.held(&session);
     Ok(reply.said(reach, text))
 }
 
@@ -75,8 +75,10 @@ pub(crate) async fn release(reach: &Reach, meant: Meant) -> Result<String, Fault
     let reply = order(&session, Ask::Release(meant)).await?;
     let (node, by_tag) = (reply.word("node"), reply.body["held_by_tag"] == true);
     let tag = if by_tag { "; its tag reveille:keep-until holds it still: remove the tag" } else { "" };
-    if reply.body["was_held"] == true {
-        return Ok(reply.said(reach, format!("the hold of {node} is over{tag}\n")));
+    if reply.body["was"].is_object() {
+        return Ok(
+            reply.said(reach, format!("the hold of {node} is over; it was {}{tag}\n", reply.hold_before(&session)))
+        );
     }
     Err(Fault::No(format!("{node} had no hold{tag}")))
 }
@@ -91,20 +93,20 @@ pub(crate) async fn close(
     note: Option<String>,
 ) -> Result<String, Fault> {
     let note = why(note)?;
-    let seconds = lasts.map(|lasts| u32::try_from(lasts.num_seconds()).ok().filter(|seconds| *seconds > 0));
+    let fits = |lasts: &TimeDelta| *lasts > TimeDelta::zero() && *lasts <= LONGEST_GATE;
+    let seconds = lasts.map(|lasts| u32::try_from(lasts.num_seconds()).ok().filter(|s| *s > 0 && fits(&lasts)));
     let seconds = match seconds {
-        Some(None) => return Err(Fault::Usage("--for has to be a time above zero, such as 2h".to_owned())),
+        Some(None) => {
+            let rule = "--for has to be a time such as 2h, 400 days at most; without it a person has to open the gate";
+            return Err(Fault::Usage(rule.to_owned()));
+        }
         Some(seconds) => seconds,
         None => None,
     };
     let session = Session::open(reach).await?;
     let pool = Some(session.pool(pool.as_deref())?.to_string());
     let reply = order(&session, Ask::CloseGate { pool, seconds, drain, note }).await?;
-    let until = match reply.body["until"].is_string() {
-        true => format!("until {}", reply.time("until", &session)),
-        false => "until a person opens it".to_owned(),
-    };
-    let text = format!("the gate of pool {} is closed {until}; callers are told the note\n", reply.word("pool"));
+    let text = reply.closed(&session);
     Ok(reply.said(reach, text))
 }
 
@@ -120,7 +122,7 @@ pub(crate) async fn open(reach: &Reach, pool: Option<String>, note: Option<Strin
         Some("budget") => {
             "the budget had closed it, and closes it again within the hour unless the amount in REVEILLE_BUDGET is raised"
         }
-        Some(_) => "a person had closed it",
+        Some(_) => "a person had closed it; on a spent budget it is closed again within the hour",
     };
     let text = format!("the gate of pool {} is open; {was}\n", reply.word("pool"));
     Ok(reply.said(reach, text))
@@ -141,6 +143,7 @@ fn checked(session: &Session, meant: Meant) -> Result<Meant, Fault> {
 }
 
 async fn ask(session: &Session, ask: Ask) -> Result<Reply, Fault> {
+    session.sure()?;
     let asked = Asked { by: session.by().await?, ask };
     asked.check().map_err(|(field, rule)| Fault::Usage(format!("{field}: {rule}")))?;
     let answer = session.functions.ask(FUNCTION, &asked, &session.region).await?;
@@ -178,10 +181,40 @@ impl Reply {
         self.body[name].as_str().unwrap_or("?").to_owned()
     }
 
-    fn time(&self, name: &str, session: &Session) -> String {
-        let at: Option<Instant> = self.body[name].as_str().and_then(|at| at.parse().ok());
-        let zone = session.config.policy.zone;
-        at.map_or_else(|| "?".to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%d %H:%M %Z").to_string())
+    /// The hold, the one that stood beside it, and what it does not do.
+    fn held(&self, session: &Session) -> String {
+        let node = self.word("node");
+        let beside = match self.body["was"].is_object() {
+            true => format!("; it was held {}", self.hold_before(session)),
+            false => String::new(),
+        };
+        let but = match self.body["phase"].as_str() {
+            Some("stopped") => "; it is stopped, and a hold starts nothing: `reveille wake`",
+            Some("stopping") => "; it is going down all the same: `reveille wake` starts it again",
+            _ => "",
+        };
+        format!("{node} is held until {}{beside}{but}\n", time(&self.body["until"], session))
+    }
+
+    fn hold_before(&self, session: &Session) -> String {
+        let was = &self.body["was"];
+        format!("until {}: {}", time(&was["until"], session), line(was["note"].as_str().unwrap_or_default()))
+    }
+
+    fn closed(&self, session: &Session) -> String {
+        let (pool, gate, was) = (self.word("pool"), &self.body["gate"], &self.body["was"]);
+        if was.is_object() && was == gate {
+            let why = line(was["reason"].as_str().unwrap_or_default());
+            return format!(
+                "the gate of pool {pool} stays closed {} as it was: {why}; to change that, open it and close it again\n",
+                end(gate, session)
+            );
+        }
+        let before = match was.is_object() {
+            true => format!("; it was closed {} before", end(was, session)),
+            false => String::new(),
+        };
+        format!("the gate of pool {pool} is closed {}; callers are told the note{before}\n", end(gate, session))
     }
 
     fn said(&self, reach: &Reach, text: String) -> String {
@@ -207,6 +240,21 @@ impl Reply {
             "unknown" => format!("AWS could not be asked ({}); the wake may be recorded", self.word("code")),
             _ => line(self.body["detail"].as_str().unwrap_or("the wake is refused")),
         }
+    }
+}
+
+/// A time that the function has told.
+fn time(at: &Value, session: &Session) -> String {
+    let at: Option<Instant> = at.as_str().and_then(|at| at.parse().ok());
+    let zone = session.config.policy.zone;
+    at.map_or_else(|| "?".to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%d %H:%M %Z").to_string())
+}
+
+/// When a closed gate opens.
+fn end(gate: &Value, session: &Session) -> String {
+    match gate["until"].is_string() {
+        true => format!("until {}", time(&gate["until"], session)),
+        false => "until a person opens it".to_owned(),
     }
 }
 

@@ -6,14 +6,17 @@ use reveille::operator::{Ask, Asked, FIELD};
 use reveille::run::IdleRun;
 use serde_json::{Value, json};
 
-/// Runs one tick, whatever the event holds: a tick needs no payload (field case 33). Only an operator who asks what this
-/// function's role may do gets an answer instead.
+/// Runs one tick, whatever the event holds: a tick needs no payload (field case 33). Only an operator gets an answer instead:
+/// what this function's role may do, or that this version knows no such question. It must not stop a node.
 ///
 /// # Errors
 /// As [`Controller::scheduled`].
 pub(crate) async fn handle(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
-    let asked = event.payload.get(FIELD).cloned().and_then(|asked| serde_json::from_value::<Asked>(asked).ok());
-    if asked.is_some_and(|asked| asked.ask == Ask::Rights) {
+    if let Some(asked) = event.payload.get(FIELD) {
+        let asked = serde_json::from_value::<Asked>(asked.clone());
+        if !asked.is_ok_and(|asked| asked.ask == Ask::Rights) {
+            return Ok(json!({ "state": "refused" }));
+        }
         let rights = controller.aws.rights(&controller.config.pool_policies(), true).await?;
         return Ok(json!({ "state": "rights", "rights": rights }));
     }

@@ -103,16 +103,18 @@ fn told(outcome: &Outcome) -> Value {
         return problem(404, "node", "no node of a configured pool has this Name tag or id");
     }
     let body = match &outcome.obeyed {
-        Some(Obeyed::Held { pool, node, until }) => {
-            json!({ "state": "held", "pool": pool, "node": node, "until": until })
+        Some(Obeyed::Held { pool, node, until, was, phase }) => {
+            json!({ "state": "held", "pool": pool, "node": node, "until": until, "was": was, "phase": phase })
         }
-        Some(Obeyed::Released { pool, node, was_held, by_tag }) => {
-            json!({ "state": "released", "pool": pool, "node": node, "was_held": was_held, "held_by_tag": by_tag })
+        Some(Obeyed::Released { pool, node, was, by_tag }) => {
+            json!({ "state": "released", "pool": pool, "node": node, "was": was, "held_by_tag": by_tag })
         }
-        Some(Obeyed::Closed { pool, until }) => json!({ "state": "gate_closed", "pool": pool, "until": until }),
+        Some(Obeyed::Closed { pool, gate, was }) => {
+            json!({ "state": "gate_closed", "pool": pool, "until": gate.until, "gate": gate, "was": was })
+        }
         Some(Obeyed::Opened { pool, was }) => json!({ "state": "gate_open", "pool": pool, "was": was }),
         Some(Obeyed::Which(nodes)) => {
-            let detail = "the pool has not exactly one node: name one";
+            let detail = "no one node is meant: name one by its id";
             let mut answer = problem(409, "node", detail);
             answer["nodes"] = json!(nodes);
             return answer;

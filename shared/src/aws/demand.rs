@@ -14,8 +14,8 @@ use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use chrono::SubsecRound as _;
 use std::collections::BTreeMap;
 
-/// The item after a write, or as it is where the condition did not hold.
-enum Written {
+/// The item after or before a write, or as it is where the condition did not hold.
+pub(super) enum Written {
     Done(PoolRecord),
     Not(PoolRecord),
 }
@@ -25,9 +25,29 @@ const MOST_COUNTS: usize = 4;
 
 impl Aws {
     async fn write(&self, pool: &PoolName, act: &str, expression: Expression) -> Result<Written, CallError> {
+        self.write_and_tell(pool, act, expression, ReturnValue::AllNew).await
+    }
+
+    /// Tells of the item as it was before the write.
+    pub(super) async fn overwrite(
+        &self,
+        pool: &PoolName,
+        act: &str,
+        expression: Expression,
+    ) -> Result<Written, CallError> {
+        self.write_and_tell(pool, act, expression, ReturnValue::AllOld).await
+    }
+
+    async fn write_and_tell(
+        &self,
+        pool: &PoolName,
+        act: &str,
+        expression: Expression,
+        told: ReturnValue,
+    ) -> Result<Written, CallError> {
         let request = expression
             .on(self.update(pool_key(pool)))
-            .return_values(ReturnValue::AllNew)
+            .return_values(told)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match request.send().await {
             Ok(answer) => Ok(Written::Done(record(answer.attributes.unwrap_or_default()))),
@@ -175,8 +195,13 @@ impl Aws {
         })
     }
 
-    /// An operator's hold, or its end.
-    pub(super) async fn set_hold(&self, pool: &PoolName, node: &NodeId, hold: Option<&Hold>) -> Result<(), CallError> {
+    /// An operator's hold, or its end; the item before it.
+    pub(super) async fn set_hold(
+        &self,
+        pool: &PoolName,
+        node: &NodeId,
+        hold: Option<&Hold>,
+    ) -> Result<PoolRecord, CallError> {
         let name = fact_name("hold", node);
         let mut expression = Expression::default();
         expression.count(&["demand"])?;
@@ -184,7 +209,9 @@ impl Aws {
             Some(hold) => expression.set(&[&name], hold)?,
             None => expression.remove(&[&name]),
         }
-        self.write(pool, &format!("hold node {node}"), expression).await.map(|_| ())
+        match self.overwrite(pool, &format!("hold node {node}"), expression).await? {
+            Written::Done(before) | Written::Not(before) => Ok(before),
+        }
     }
 }
 

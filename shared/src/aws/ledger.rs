@@ -1,6 +1,7 @@
 //! DynamoDB: the ledger protocol of the design, one expression an operation.
 
 use super::Aws;
+use super::demand::Written;
 use super::errors::{call_error, malformed, whole};
 use super::expression::Expression;
 use super::item::{Item, UNTOLD, attribute, fact, from_attribute, record};
@@ -117,14 +118,14 @@ impl Aws {
     }
 
     /// A person's word is unconditional. The budget's is conditional on no person holding the gate; where one does, nothing is
-    /// written, and the answer is false.
+    /// written, and there is no answer. Else it is the item before the write.
     pub(super) async fn set_gate(
         &self,
         pool: &PoolName,
         by: GateKeeper,
         gate: Option<&Gate>,
         now: Instant,
-    ) -> Result<bool, CallError> {
+    ) -> Result<Option<PoolRecord>, CallError> {
         let mut expression = Expression::default();
         expression.count(&["claims"])?;
         match gate {
@@ -137,8 +138,10 @@ impl Aws {
             let (budget, now) = (expression.value(&GateKeeper::Budget)?, expression.value(&now.trunc_subsecs(0))?);
             expression.only_if(format!("attribute_not_exists({gate}) OR {keeper} = {budget} OR {until} <= {now}"));
         }
-        let request = expression.on(self.update(pool_key(pool)));
-        written_or_not_ours(format!("set the gate of pool {pool}"), request.send().await)
+        Ok(match self.overwrite(pool, &format!("set the gate of pool {pool}"), expression).await? {
+            Written::Done(before) => Some(before),
+            Written::Not(_) => None,
+        })
     }
 
     /// Ended launches first: where the second write is lost, the next run writes both again, and the same launch written

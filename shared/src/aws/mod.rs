@@ -92,7 +92,7 @@ impl Aws {
             Call::EndLease { pool, node, id, by, at } => Answer::Lease(self.end_lease(pool, node, id, by, *at).await),
             Call::StopWaiting { pool, id } => Answer::Recorded(self.stop_waiting(pool, id).await),
             Call::ReadBeats { nodes } => Answer::Beats(self.read_beats(nodes).await),
-            Call::SetHold { pool, node, hold } => Answer::Recorded(self.set_hold(pool, node, hold.as_ref()).await),
+            Call::SetHold { pool, node, hold } => Answer::HoldSet(self.set_hold(pool, node, hold.as_ref()).await),
             Call::Claim { pool, node, permit, leased, claim } => {
                 Answer::Claim(self.claim(pool, node, *permit, *leased, claim).await)
             }

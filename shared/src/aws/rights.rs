@@ -2,7 +2,7 @@
 
 use super::errors::call_error;
 use super::{Aws, ec2};
-use crate::domain::{InstanceType, NodeId, NodeState, PoolName};
+use crate::domain::{InstanceType, NodeId, NodeSeen, NodeState, PoolName};
 use crate::error::CallError;
 use crate::operator::Right;
 use crate::run::PoolPolicy;
@@ -10,6 +10,7 @@ use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::http::HttpResponse;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::types::AttributeValue;
+use futures::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What EC2 answers where the call would have been carried out.
@@ -23,22 +24,26 @@ impl Aws {
     pub async fn rights(&self, pools: &BTreeMap<PoolName, PoolPolicy>, stops: bool) -> Result<Vec<Right>, CallError> {
         let names: BTreeSet<PoolName> = pools.keys().cloned().collect();
         let nodes = ec2::describe(&self.ec2, Some(&names)).await?;
+        let alive = nodes.iter().filter(|seen| seen.state != NodeState::Gone);
+        let asked = join_all(alive.map(|seen| self.rights_on(seen, pools.get(&seen.pool), stops))).await;
+        Ok(asked.into_iter().flatten().collect())
+    }
+
+    async fn rights_on(&self, seen: &NodeSeen, pool: Option<&PoolPolicy>, stops: bool) -> Vec<Right> {
+        let types = pool.map(|pool| pool.types.as_slice()).unwrap_or_default();
         let mut rights = Vec::new();
-        for seen in nodes.into_iter().filter(|seen| seen.state != NodeState::Gone) {
-            let types = pools.get(&seen.pool).map(|pool| pool.types.as_slice()).unwrap_or_default();
-            let mut add = |act: &str, asked: Result<(), CallError>| {
-                let refused = asked.err().map(|error| error.code);
-                rights.push(Right { act: act.to_owned(), node: seen.id.clone(), refused });
-            };
-            add("ec2:StartInstances", start(&self.ec2, &seen.id).await);
-            if stops {
-                add("ec2:StopInstances", stop(&self.ec2, &seen.id).await);
-            }
-            if let Some(other) = types.iter().find(|kind| Some(*kind) != seen.instance_type.as_ref()) {
-                add("ec2:ModifyInstanceAttribute", resize(&self.ec2, &seen.id, other).await);
-            }
+        let mut add = |act: &str, asked: Result<(), CallError>| {
+            let refused = asked.err().map(|error| error.code);
+            rights.push(Right { act: act.to_owned(), node: seen.id.clone(), refused });
+        };
+        add("ec2:StartInstances", start(&self.ec2, &seen.id).await);
+        if stops {
+            add("ec2:StopInstances", stop(&self.ec2, &seen.id).await);
         }
-        Ok(rights)
+        if let Some(other) = types.iter().find(|kind| Some(*kind) != seen.instance_type.as_ref()) {
+            add("ec2:ModifyInstanceAttribute", resize(&self.ec2, &seen.id, other).await);
+        }
+        rights
     }
 }
 

@@ -579,7 +579,7 @@ impl Acts {
     fn absorb_written(&mut self, answers: Vec<Answer>, outcome: &mut Outcome) {
         for (call, answer) in std::mem::take(&mut self.written).into_iter().zip(answers) {
             let done = if matches!(call, Call::SetGate { .. }) {
-                take_gate_set(Some(answer))
+                take_gate_set(Some(answer)).map(|before| before.is_some())
             } else {
                 take_recorded(Some(answer)).map(|()| true)
             };

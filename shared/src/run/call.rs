@@ -287,7 +287,7 @@ pub enum Call {
         /// Which.
         nodes: BTreeSet<NodeId>,
     },
-    /// Sets or ends an operator's hold of a node, and moves the demand counter.
+    /// Sets or ends an operator's hold of a node, and moves the demand counter. The answer is the item before it.
     SetHold {
         /// The pool.
         pool: PoolName,
@@ -593,9 +593,9 @@ impl Call {
             | Self::SetBudgetAmount { .. }
             | Self::CreateNotices { .. }
             | Self::NoteBudget { .. }
-            | Self::SetHold { .. }
             | Self::StopWaiting { .. }
             | Self::NoteLaunches { .. } => Answer::Recorded(Err(error)),
+            Self::SetHold { .. } => Answer::HoldSet(Err(error)),
             Self::GiveLease { .. } | Self::RenewLease { .. } | Self::EndLease { .. } => Answer::Lease(Err(error)),
             Self::ReadBeats { .. } => Answer::Beats(Err(error)),
             Self::SetGate { .. } => Answer::GateSet(Err(error)),
@@ -678,7 +678,10 @@ pub enum Answer {
     Disks(Result<BTreeMap<NodeId, Vec<Disk>>, CallError>),
     Budget(Result<Option<BudgetSeen>, CallError>),
     BudgetNote(Result<BudgetNote, CallError>),
-    GateSet(Result<bool, CallError>),
+    /// The item before the write.
+    HoldSet(Result<PoolRecord, CallError>),
+    /// The item before the write; none where a person holds the gate and nothing was written.
+    GateSet(Result<Option<PoolRecord>, CallError>),
     Resized(Result<(), CallError>),
     Lease(Result<Leased, CallError>),
     Beats(Result<BTreeMap<NodeId, Beat>, CallError>),
@@ -704,6 +707,7 @@ impl Answer {
             Self::Disks(answer) => answer.as_ref().err(),
             Self::Budget(answer) => answer.as_ref().err(),
             Self::BudgetNote(answer) => answer.as_ref().err(),
+            Self::HoldSet(answer) => answer.as_ref().err(),
             Self::GateSet(answer) => answer.as_ref().err(),
             Self::Lease(answer) => answer.as_ref().err(),
             Self::Beats(answer) => answer.as_ref().err(),
@@ -716,7 +720,9 @@ impl Answer {
             Self::Ledger(Ok(records)) => records.values_mut().collect(),
             Self::Demand(Ok(Demanded::Recorded(record) | Demanded::Refused(record)))
             | Self::Claim(Ok(Claimed::Granted(record) | Claimed::Lost(record)))
-            | Self::Lease(Ok(Leased::Done(record) | Leased::Moved(record))) => vec![record],
+            | Self::Lease(Ok(Leased::Done(record) | Leased::Moved(record)))
+            | Self::HoldSet(Ok(record))
+            | Self::GateSet(Ok(Some(record))) => vec![record],
             Self::Demand(_)
             | Self::Ledger(_)
             | Self::Claim(_)
@@ -735,6 +741,7 @@ impl Answer {
             | Self::Disks(_)
             | Self::Budget(_)
             | Self::BudgetNote(_)
+            | Self::HoldSet(_)
             | Self::GateSet(_)
             | Self::Resized(_)
             | Self::Beats(_) => Vec::new(),
@@ -775,7 +782,8 @@ takes! {
     take_budget, Budget, Option<BudgetSeen>, "read budget";
     take_budget_note, BudgetNote, BudgetNote, "read the budget's note";
     take_resized, Resized, (), "change the instance type";
-    take_gate_set, GateSet, bool, "set the gate";
+    take_hold_set, HoldSet, PoolRecord, "set the hold";
+    take_gate_set, GateSet, Option<PoolRecord>, "set the gate";
     take_lease, Lease, Leased, "lease";
     take_beats, Beats, BTreeMap<NodeId, Beat>, "read beats";
 }

@@ -22,8 +22,8 @@ pub use call::{
     Activity, AlertClaimed, Answer, BudgetNote, BudgetSeen, Call, Cap, Claimed, Demanded, Fact, History, LeaseGround,
     Leased, LogActivity, LogSource, MetricRef, Notice, Permit, PoolPolicy, Samples, Signal, Started, Stopped, Waiting,
     fact_name, take_activity, take_alert_claim, take_beats, take_budget, take_budget_note, take_claim, take_demand,
-    take_disks, take_gate_set, take_history, take_lease, take_ledger, take_logs, take_nodes, take_published,
-    take_readiness, take_recorded, take_resized, take_samples, take_start, take_stop,
+    take_disks, take_gate_set, take_history, take_hold_set, take_lease, take_ledger, take_logs, take_nodes,
+    take_published, take_readiness, take_recorded, take_resized, take_samples, take_start, take_stop,
 };
 pub use idle::IdleRun;
 pub use lease::{LeaseRun, LeaseWish};

@@ -3,26 +3,44 @@
 use crate::ops::fault::{Fault, is_missing, line};
 use aws_config::SdkConfig;
 use aws_sdk_lambda::Client;
+use aws_sdk_lambda::config::Builder;
+use aws_sdk_lambda::config::retry::RetryConfig;
+use aws_sdk_lambda::config::timeout::TimeoutConfig;
 use aws_sdk_lambda::primitives::Blob;
 use reveille::aws::call_error;
 use reveille::operator::{Asked, FIELD};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The function whose variables are the settings. The wake function has the tokens' hashes besides, which are no operator's
 /// business.
 const WITH_SETTINGS: &str = "idle-check";
 
+const CONNECT: Duration = Duration::from_secs(2);
+/// A little longer than the longest time-out of the two functions that are asked (infra/modules/controller).
+const LONGEST_RUN: Duration = Duration::from_secs(70);
+
 /// The functions of one deployment.
 #[derive(Debug)]
 pub(crate) struct Functions {
+    /// For what may be asked again.
+    settings: Client,
     client: Client,
     name: String,
 }
 
 impl Functions {
     pub(crate) fn new(sdk: &SdkConfig, name: &str) -> Self {
-        Self { client: Client::new(sdk), name: name.to_owned() }
+        // An order is sent once: the answer to a second one would tell of the first.
+        let time_outs = TimeoutConfig::builder()
+            .connect_timeout(CONNECT)
+            .read_timeout(LONGEST_RUN)
+            .operation_attempt_timeout(LONGEST_RUN)
+            .operation_timeout(LONGEST_RUN)
+            .build();
+        let config = Builder::from(sdk).retry_config(RetryConfig::disabled()).timeout_config(time_outs).build();
+        Self { settings: Client::new(sdk), client: Client::from_conf(config), name: name.to_owned() }
     }
 
     /// The full name of one.
@@ -36,7 +54,7 @@ impl Functions {
     /// It is not there, its variables are encrypted with a key that this caller may not use, or AWS was not reached.
     pub(crate) async fn settings(&self, region: &str) -> Result<BTreeMap<String, String>, Fault> {
         let function = self.full_name(WITH_SETTINGS);
-        let sent = self.client.get_function_configuration().function_name(&function).send().await;
+        let sent = self.settings.get_function_configuration().function_name(&function).send().await;
         let answer = sent.map_err(|error| {
             let error = call_error(format!("read the settings of {function}"), &error);
             if is_missing(&error) { no_function(&function, region) } else { error.into() }

@@ -25,6 +25,9 @@ const PATTERN: &str = "?decided ?effect";
 /// Of one log: a page has up to 10,000 lines, so this is more than a month of ticks.
 const MOST_PAGES: usize = 400;
 
+/// So long the ledger keeps a launch.
+const KEPT: TimeDelta = TimeDelta::days(400);
+
 /// What is asked.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -38,6 +41,9 @@ pub(crate) struct Asked {
 /// # Errors
 /// There is no log of this deployment, or none may be read.
 pub(crate) async fn show(reach: &Reach, asked: Asked) -> Result<String, Fault> {
+    if asked.since <= TimeDelta::zero() || asked.since > KEPT {
+        return Err(Fault::Usage("--since has to be a time such as 12h or 3d, 400 days at most".to_owned()));
+    }
     let session = Session::open(reach).await?;
     let pool = asked.pool.as_deref().map(|pool| session.pool(Some(pool))).transpose()?;
     let from = session.now - asked.since;

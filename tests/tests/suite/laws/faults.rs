@@ -183,6 +183,7 @@ fn error_of(answer: &Answer) -> Option<&CallError> {
         Answer::Disks(answer) => answer.as_ref().err(),
         Answer::Budget(answer) => answer.as_ref().err(),
         Answer::BudgetNote(answer) => answer.as_ref().err(),
+        Answer::HoldSet(answer) => answer.as_ref().err(),
         Answer::GateSet(answer) => answer.as_ref().err(),
         Answer::Resized(answer) => answer.as_ref().err(),
         Answer::Lease(answer) => answer.as_ref().err(),

@@ -39,7 +39,10 @@ fn held_until(until: Instant) -> Gate {
 async fn set(bench: &mut impl Bench, pool: &PoolName, gate: Option<Gate>, at: Instant) -> PoolRecord {
     let by = gate.as_ref().map_or(GateKeeper::Budget, |gate| gate.by);
     let call = Call::SetGate { pool: pool.clone(), by, gate, at };
-    take_gate_set(Some(bench.answer(&call).await)).expect("set the gate");
+    let before = item(bench, pool).await;
+    if let Some(told) = take_gate_set(Some(bench.answer(&call).await)).expect("set the gate") {
+        assert_eq!(told, before, "what stood before is told");
+    }
     item(bench, pool).await
 }
 
@@ -197,7 +200,7 @@ pub(crate) async fn a_person_opens_and_replaces_any_gate(bench: &mut impl Bench)
         let other = Gate { reason: "a demonstration is over".to_owned(), ..held() };
         for (n, gate) in [(2, Some(other)), (3, None)] {
             let call = Call::SetGate { pool: pool(whose), by: GateKeeper::Person, gate: gate.clone(), at: morning() };
-            assert_eq!(take_gate_set(Some(bench.answer(&call).await)), Ok(true), "{whose}");
+            assert!(matches!(take_gate_set(Some(bench.answer(&call).await)), Ok(Some(_))), "{whose}");
             let now = item(bench, &pool(whose)).await;
             assert_eq!((now.gate, now.claims), (gate, n), "{whose}: the claim counter moves");
         }

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, claim, claim_of, demand, id, minutes, morning, record, voice, write_facts};
 use chrono::TimeDelta;
 use reveille::domain::{Boots, ClaimKind, Hold, NodeId, NodeRecord, PoolRecord};
-use reveille::run::{Call, Claimed, Fact, Permit, fact_name, take_recorded};
+use reveille::run::{Call, Claimed, Fact, Permit, fact_name, take_hold_set};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,8 @@ fn hold() -> Hold {
 /// The item after a hold was set or ended.
 async fn set(bench: &mut impl Bench, node: &NodeId, hold: Option<Hold>) -> PoolRecord {
     let call = Call::SetHold { pool: voice(), node: node.clone(), hold };
-    take_recorded(Some(bench.answer(&call).await)).expect("set a hold");
+    let before = record(bench).await;
+    assert_eq!(take_hold_set(Some(bench.answer(&call).await)), Ok(before), "what stood before is told");
     record(bench).await
 }
 

@@ -245,7 +245,7 @@ fn gate(by: GateKeeper, until: Option<Instant>) -> Gate {
 
 async fn set_gate(bench: &mut impl Bench, gate: Option<Gate>) {
     let call = Call::SetGate { pool: voice(), by: GateKeeper::Budget, gate, at: morning() };
-    assert_eq!(take_gate_set(Some(bench.answer(&call).await)), Ok(true));
+    assert!(matches!(take_gate_set(Some(bench.answer(&call).await)), Ok(Some(_))));
 }
 
 pub(crate) async fn a_closed_gate_gives_no_lease_and_the_item_tells_so(bench: &mut impl Bench) {
