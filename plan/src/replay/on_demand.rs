@@ -553,6 +553,13 @@ impl Replay {
     /// As the idle check does: the nodes that a warm window or calls want are kept, those with calls first, those that are
     /// ready before those that boot, and the oldest first.
     fn keep_wanted(&mut self) {
+        for look in &mut self.looks {
+            (look.warm, look.reserve) = (false, false);
+        }
+        let has_calls = !self.waiting.is_empty() || self.looks.iter().any(|look| !look.record.leases.is_empty());
+        if !has_calls && self.plan.rules.warm.is_empty() {
+            return;
+        }
         let (policy, rules) = (&self.plan.policy, &self.plan.rules);
         let Some(now) = self.looks.first().map(|look| look.now) else { return };
         let warm = wake::warm_wish(rules, &self.pool, policy, now).map_or(0, |wish| wish.nodes as usize);
@@ -564,9 +571,6 @@ impl Replay {
             let look = &self.looks[*n];
             (Reverse(look.record.calls(now)), look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone())
         });
-        for look in &mut self.looks {
-            (look.warm, look.reserve) = (false, false);
-        }
         for (place, n) in up.into_iter().enumerate() {
             (self.looks[n].warm, self.looks[n].reserve) = (place < warm, place < by_calls);
         }
