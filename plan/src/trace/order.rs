@@ -21,7 +21,6 @@ struct Held {
 }
 
 /// The rows that are held back.
-#[derive(Default)]
 pub(super) struct Order {
     /// Those that came in order, which is nearly all of most files.
     held: VecDeque<Held>,
@@ -43,6 +42,13 @@ pub(super) struct Placed {
 
 /// A fault, and its line.
 pub(super) type Misplaced = (u64, String);
+
+impl Default for Order {
+    fn default() -> Self {
+        // One more than that never is: grown by itself it would double.
+        Self { held: VecDeque::with_capacity(HELD + 1), late: BinaryHeap::new(), newest: 0, last: None }
+    }
+}
 
 impl Order {
     /// Takes a row in. Gives the earliest where enough are held.
