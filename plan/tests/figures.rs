@@ -247,9 +247,11 @@ const GOAL: [f64; 4] = [0.55, 0.20, 0.65, 2.0];
 /// As a team measured it, and after its change of the disk.
 const BOOTS: [i64; 2] = [55, 44];
 
+type OfBoot = (i64, Workload, Option<f64>, Means);
+
 /// Every trace of the project, whole or thinned, with 30 calls a day or fewer, by boot.
-fn few() -> &'static Vec<(i64, Workload, Option<f64>, Means)> {
-    static FEW: OnceLock<Vec<(i64, Workload, Option<f64>, Means)>> = OnceLock::new();
+fn few() -> &'static [OfBoot] {
+    static FEW: OnceLock<Vec<OfBoot>> = OnceLock::new();
     FEW.get_or_init(|| {
         let thinned = [NASA, NAB, SERVEGEN_1, SERVEGEN_3];
         let thinned =
