@@ -14,14 +14,17 @@ use reveille_plan::report::{csv, markdown, table};
 use reveille_plan::run::{Comparison, Request, RunFault};
 use reveille_plan::trace::Reading;
 use std::io::{ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Events of all plans together from which on a bar is worth its flicker: about a second.
 const LONG: u64 = 2_000_000;
+/// What a trace from a pipe is called.
+const PIPED: &str = "standard input";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The trace: a CSV `t[,duration]` or `bin,requests`, or an access log; plain or gzip
+    /// The trace: a CSV `t[,duration]` or `bin,requests`, or an access log; plain or gzip; or - for standard input
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     /// Keeps each call with the same chance, so that about so many a day are left
@@ -186,13 +189,32 @@ enum AddressArg {
 ///
 /// # Errors
 /// What is wrong with the trace, the prices or a window, in one sentence.
-pub(crate) fn show(args: PlanArgs) -> Result<(), String> {
-    let request = request(&args)?;
+pub(crate) fn show(mut args: PlanArgs) -> Result<(), String> {
+    let piped = if args.trace == Path::new("-") { Some(spooled()?) } else { None };
+    let Some(file) = &piped else { return compare(&args, None) };
+    args.trace = file.path().to_owned();
+    // Whoever piped it knows nothing of that file.
+    compare(&args, Some(PIPED)).map_err(|fault| fault.replace(&*args.trace.to_string_lossy(), PIPED))
+}
+
+/// A trace is read twice, and a pipe can be read only once.
+fn spooled() -> Result<NamedTempFile, String> {
+    let fault = |error: std::io::Error| format!("cannot keep {PIPED} in {}: {error}", std::env::temp_dir().display());
+    let mut file = NamedTempFile::new().map_err(fault)?;
+    std::io::copy(&mut std::io::stdin().lock(), file.as_file_mut()).map_err(fault)?;
+    Ok(file)
+}
+
+fn compare(args: &PlanArgs, name: Option<&str>) -> Result<(), String> {
+    let request = request(args)?;
     let comparison = Comparison::open(request).map_err(|fault| chain(&fault))?;
     let bar = progress(&comparison);
     let report = comparison.run(&mut |events| bar.inc(events)).map_err(|fault| chain(&fault));
     bar.finish_and_clear();
-    let report = report?;
+    let mut report = report?;
+    if let Some(name) = name {
+        report.trace.file = name.to_owned();
+    }
     if let Some(file) = &args.html {
         let place = comparison.place(&report, args.plan.as_deref()).map_err(|fault| chain(&fault))?;
         let page = comparison.page(&report, place, args.day).map_err(|fault| chain(&fault))?;

@@ -76,6 +76,22 @@ fn a_bad_line_is_told_with_its_number_and_fails() {
 }
 
 #[test]
+fn a_trace_may_come_by_a_pipe() {
+    let piped = |content: &str, args: &[&str]| {
+        let trace = file("piped", content);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reveille"));
+        let stdin = std::fs::File::open(&trace.0).unwrap();
+        (command.args(["plan", "--trace", "-"]).args(args).stdin(stdin).output().unwrap(), plan(&trace, args))
+    };
+    let plans = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap()["plans"].clone();
+    let (by_pipe, by_name) = piped(&day(), &["--format", "json"]);
+    assert_eq!(plans(&by_pipe), plans(&by_name));
+    assert!(text(&by_pipe.stdout).contains("\"file\": \"standard input\""), "{}", text(&by_pipe.stdout));
+    let (output, _) = piped("t,duration\n1796029200,300\n-5,300\n", &[]);
+    assert!(text(&output.stderr).contains("standard input, line 3"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn what_cannot_be_asked_is_told() {
     let trace = file("asked", &day());
     let rows: [(&[&str], &str); 6] = [

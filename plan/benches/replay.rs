@@ -26,31 +26,28 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(file: &Path) -> Result<(), Box<dyn Error>> {
+    println!("{CALLS_A_DAY} calls a day; seconds of the clock, and of processors where the system tells them");
+    // The peak of a process never falls: the shortest trace comes first.
+    for (name, days) in [("a month", 30), ("a year", 365), ("ten years", 3650)] {
+        write_trace(file, days)?;
+        let took = replayed(file, grid(2, 2), 2)?;
+        println!("{name:>9},   7 plans, two threads: {took}; peak memory {}", peak_memory());
+    }
     write_trace(file, 365)?;
-    println!("a year at {CALLS_A_DAY} calls a day");
-    let grid = |idles: i64, prewarms: i64| Setup {
+    let one = Setup { prewarms: Vec::new(), ..grid(1, 0) };
+    println!("   a year, one plan beside 24/7:    {}", replayed(file, one, 1)?);
+    println!("   a year, 501 plans, two threads: {}; peak memory {}", replayed(file, grid(20, 24), 2)?, peak_memory());
+    Ok(())
+}
+
+/// Of so many idle times, alone and with each of so many expiries, beside 24/7.
+fn grid(idles: i64, prewarms: i64) -> Setup {
+    Setup {
         idles: (1..=idles).map(|n| 5 * n).collect(),
         prewarms: (1..=prewarms).map(|n| 5 * n).collect(),
         grid: true,
         ..Setup::default()
-    };
-    let one = Setup { prewarms: Vec::new(), ..grid(1, 0) };
-    let one = seconds(file, one, 1)?;
-    println!("  one plan beside 24/7, one thread:  {one:6.2} s");
-    let (some, year) = (seconds(file, grid(5, 5), 2)?, peak_kib());
-    println!("  31 plans, two threads:             {some:6.2} s");
-    let plans = 1 + 20 + 20 * 24;
-    let many = seconds(file, grid(20, 24), 2)?;
-    println!(
-        "  {plans} plans, two threads:            {many:6.2} s, {:.1} ms a plan",
-        many * 1000.0 / f64::from(plans)
-    );
-    let many = peak_kib();
-    println!("peak memory in KiB, where the system tells it: 31 plans {year}, {plans} plans {many}");
-    write_trace(file, 4 * 365)?;
-    let four = seconds(file, grid(5, 5), 2)?;
-    println!("four years, 31 plans:                {four:6.2} s; peak memory is still {}", peak_kib());
-    Ok(())
+    }
 }
 
 /// Office hours, in a year of days.
@@ -70,15 +67,16 @@ fn write_trace(file: &Path, days: i64) -> std::io::Result<()> {
     out.flush()
 }
 
-fn seconds(file: &Path, setup: Setup, threads: usize) -> Result<f64, Box<dyn Error>> {
-    let began = Instant::now();
+fn replayed(file: &Path, setup: Setup, threads: usize) -> Result<String, Box<dyn Error>> {
+    let (began, cpu) = (Instant::now(), cpu_seconds());
     let comparison = Comparison::open(request(file.to_owned(), setup, threads)?)?;
     let report = comparison.run(&mut |_| {})?;
     let took = began.elapsed().as_secs_f64();
     if report.plans.iter().any(|plan| plan.wait_mean_seconds.is_nan()) {
         return Err("a plan without calls".into());
     }
-    Ok(took)
+    let cpu = cpu.zip(cpu_seconds()).map_or_else(|| "?".to_owned(), |(before, after)| format!("{:.2}", after - before));
+    Ok(format!("{took:6.2} s, {cpu:>6} s of processors"))
 }
 
 fn request(trace: PathBuf, setup: Setup, threads: usize) -> Result<Request, Box<dyn Error>> {
@@ -103,8 +101,16 @@ fn request(trace: PathBuf, setup: Setup, threads: usize) -> Result<Request, Box<
 }
 
 /// Linux tells the most that a process has held.
-fn peak_kib() -> String {
+fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    peak.map_or_else(|| "unknown".to_owned(), |peak| peak.trim().trim_end_matches(" kB").to_owned())
+    peak.map_or_else(|| "unknown".to_owned(), |peak| peak.trim().to_owned())
+}
+
+/// And the time of its threads on processors: fields 14 and 15, in hundredths of a second.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: Vec<f64> = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / 100.0)
 }

@@ -54,6 +54,8 @@ const DSTACK: Workload =
 const SVIX: Workload = Workload { name: "team svix", file: "plan/data/team_svix_commits.csv.gz", reading: sessions };
 const DEVPOD: Workload =
     Workload { name: "team devpod", file: "plan/data/team_devpod_commits.csv.gz", reading: sessions };
+const SABLIER: Workload =
+    Workload { name: "team sablier", file: "plan/data/team_sablier_commits.csv.gz", reading: sessions };
 const SERVEGEN_1: Workload = Workload {
     name: "ServeGen client 1",
     file: "plan/data/servegen_sparse_clients_10min.csv.gz",
@@ -238,24 +240,61 @@ fn a_fifth_of_24_7_by_a_time_out_alone_is_a_matter_of_few_calls() {
     }
 }
 
-/// With the entry signal, at 30 calls a day or fewer: cost of compute against idle 30, cold, mean wait, and against the bound.
+/// The goal of entries, at 30 calls a day or fewer: half of the ratios of cost are at most the first; then, everywhere, cost, cold
+/// calls and mean wait against idle 30 without entries, and cost against the bound with them. Cost is node hours.
+const HALF: f64 = 0.40;
+const GOAL: [f64; 4] = [0.55, 0.20, 0.65, 2.0];
+/// As a team measured it, and after its change of the disk.
+const BOOTS: [i64; 2] = [55, 44];
+
+type OfBoot = (i64, Workload, Option<f64>, Means);
+
+/// Every trace of the project, whole or thinned, with 30 calls a day or fewer, by boot.
+fn few() -> &'static [OfBoot] {
+    static FEW: OnceLock<Vec<OfBoot>> = OnceLock::new();
+    FEW.get_or_init(|| {
+        let thinned = [NASA, NAB, SERVEGEN_1, SERVEGEN_3];
+        let thinned =
+            thinned.into_iter().flat_map(|workload| RATES[..3].iter().map(move |rate| (workload, Some(*rate))));
+        let whole = [DSTACK, SVIX, DEVPOD, SABLIER].map(|workload| (workload, None));
+        let of = |boot: i64, (workload, thin): (Workload, Option<f64>)| {
+            let mut of = asked(workload, thin);
+            of.setup = Setup { boot, idles: vec![10, 30], ..of.setup };
+            (boot, workload, thin, means(&of))
+        };
+        let all: Vec<_> = thinned.chain(whole).collect();
+        BOOTS.into_iter().flat_map(|boot| all.iter().map(move |one| of(boot, *one)).collect::<Vec<_>>()).collect()
+    })
+}
+
+/// In the order of the goal.
+fn ratios(means: &Means, name: &str) -> [f64; 4] {
+    let (plan, base, bound) = (means[name], means[IDLE_30], means[FORESEEN]);
+    [plan.hours / base.hours, plan.cold / base.cold, plan.wait / base.wait, plan.hours / bound.hours]
+}
+
+fn median_cost(boot: i64, name: &str) -> f64 {
+    let of_boot = few().iter().filter(|(of, ..)| *of == boot);
+    let mut costs: Vec<f64> = of_boot.map(|(.., means)| ratios(means, name)[0]).collect();
+    costs.sort_by(f64::total_cmp);
+    costs[(costs.len() - 1) / 2].midpoint(costs[costs.len() / 2])
+}
+
 #[test]
 fn what_the_goal_asks_of_entries_is_met_by_no_rule_of_today_and_by_one_reading() {
-    let few = all().iter().filter(|(_, _, means)| means[DAY_24].a_day <= 30.0);
-    let ratios = |name: &str| -> Vec<[f64; 4]> {
-        let of = |means: &Means| {
-            let (plan, base, bound) = (means[name], means[IDLE_30], means[FORESEEN]);
-            [plan.hours / base.hours, plan.cold / base.cold, plan.wait / base.wait, plan.hours / bound.hours]
-        };
-        few.clone().map(|(_, _, means)| of(means)).collect()
-    };
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    let costs = |name: &str| ratios(name).iter().map(|ratio| ratio[0]).collect::<Vec<_>>();
-    assert!(median(costs(AT_ONCE)) <= 0.40, "{:?}", costs(AT_ONCE));
-    assert!(median(costs(ENTRY_10)) > 0.55, "{:?}", costs(ENTRY_10));
+    for boot in BOOTS {
+        assert!(median_cost(boot, AT_ONCE) <= HALF, "boot {boot}: {}", median_cost(boot, AT_ONCE));
+        for name in [ENTRY_30, ENTRY_10] {
+            assert!(median_cost(boot, name) > GOAL[0], "boot {boot}, {name}: {}", median_cost(boot, name));
+        }
+    }
+    let missed = few().iter().flat_map(|(boot, workload, rate, means)| {
+        let parts = ["cost", "cold", "mean wait", "bound"].into_iter().zip(ratios(means, AT_ONCE)).zip(GOAL);
+        let missed = parts.filter(|((_, found), most)| found > most);
+        missed.map(move |((part, _), _)| (*boot, workload.name, *rate, part))
+    });
+    // Half of the leads are shorter than that boot, and its bursts leave idle 30 hardly a wait.
+    assert_eq!(missed.collect::<Vec<_>>(), [(55, SERVEGEN_3.name, Some(20.0), "mean wait")]);
 }
 
 #[expect(clippy::disallowed_methods, reason = "a switch of this test, not of the product")]
@@ -283,6 +322,7 @@ fn the_tables_of_the_page_are_the_code_s_own() {
     held_to(PAGE, "figures", &figures());
     held_to(PAGE, "claims", &claims());
     held_to(PAGE, "entries", &entries());
+    held_to(PAGE, "goal", &goal());
     held_to(PAGE, "leads", &leads());
     held_to(PAGE, "calls on a node", &calls_on_a_node());
 }
@@ -372,6 +412,33 @@ fn entries() -> String {
         }
     }
     table + "\n"
+}
+
+fn goal() -> String {
+    let both = |of: fn(i64) -> String| BOOTS.map(of).join(" / ");
+    let [cost, cold, wait, bound] = GOAL;
+    let mut table = format!(
+        "\nStop at once, an unused entry expires after 3 minutes, 1-minute checks, against idle 30 without entries; boot {} s:\n\n\
+        | trace | calls a day | node hours | cold | mean wait | node hours against the bound with entries |\n|---|---|---|---|---|---|\n\
+        | to be met everywhere | up to 30 | {cost:.2} | {cold:.2} | {wait:.2} | {bound:.2} |\n",
+        both(|boot| boot.to_string())
+    );
+    let of_boot = |boot: i64| few().iter().filter(move |(of, ..)| *of == boot);
+    for ((_, workload, thin, means), (.., faster)) in of_boot(BOOTS[0]).zip(of_boot(BOOTS[1])) {
+        let shown =
+            |found: f64, most: f64| if found <= most { format!("{found:.2}") } else { format!("**{found:.2}**") };
+        let cells = ratios(means, AT_ONCE).into_iter().zip(ratios(faster, AT_ONCE)).zip(GOAL);
+        let cells = cells.map(|((one, other), most)| format!("{} / {}", shown(one, most), shown(other, most)));
+        writeln!(table, "| {} | {} | {} |", workload.name, rate(*thin, means), cells.collect::<Vec<_>>().join(" | "))
+            .unwrap();
+    }
+    let rows =
+        [(AT_ONCE, "this plan"), (ENTRY_10, "idle 10, entry expires after 10"), (ENTRY_30, "idle 30, entry holds 30")];
+    let medians = rows.map(|(name, words)| {
+        let of_each = BOOTS.map(|boot| format!("{:.2}", median_cost(boot, name))).join(" / ");
+        format!("{of_each} for {words}")
+    });
+    table + &format!("\nMedian of the node hours, {HALF:.2} to be met: {}.\n\n", medians.join(", "))
 }
 
 fn leads() -> String {

@@ -307,6 +307,7 @@ fn the_replay_is_the_machines_with_every_tick() {
         ("pre-warm 10 under idle 30", OnDemand { prewarms: true, ..plan(30, 10, 5) }),
         ("pre-warm 30 over idle 10", OnDemand { prewarms: true, ..plan(10, 30, 5) }),
         ("pre-warm, tick 1", OnDemand { prewarms: true, ..plan(10, 5, 1) }),
+        ("a short pre-warm under a long idle time", OnDemand { prewarms: true, ..plan(60, 5, 5) }),
         ("slow boot and stop", OnDemand { boot: 240, stop: 200, patience: 600, ..base.clone() }),
         ("impatient callers", OnDemand { boot: 120, patience: 60, prewarms: true, ..base.clone() }),
         ("no capacity half of the time", OnDemand { refusal: 0.5, seed: 3, ..base.clone() }),
@@ -321,14 +322,28 @@ fn the_replay_is_the_machines_with_every_tick() {
 }
 
 #[test]
+fn on_a_busy_day_too() {
+    let events = random_events(11, 1, 250);
+    for (name, plan) in [
+        ("idle 5", OnDemand { prewarms: true, ..plan(5, 5, 5) }),
+        ("pre-warm 10 under idle 30", OnDemand { prewarms: true, ..plan(30, 10, 5) }),
+        ("pre-warm 30 over idle 10", OnDemand { prewarms: true, ..plan(10, 30, 5) }),
+        ("impatient callers", OnDemand { prewarms: true, boot: 120, patience: 60, ..plan(10, 5, 1) }),
+    ] {
+        compare(name, &plan, &events, FROM + 86_400);
+    }
+}
+
+#[test]
 fn with_several_nodes_too() {
     let day = 86_400;
-    for (name, nodes, per_node, calls, refusal) in [
-        ("two for one call each", 2, 1, 60, 0.0),
-        ("three for two calls each", 3, 2, 150, 0.0),
-        ("with refusals", 3, 1, 60, 0.3),
+    for (name, nodes, per_node, calls, refusal, plan) in [
+        ("two for one call each", 2, 1, 60, 0.0, plan(10, 10, 5)),
+        ("three for two calls each", 3, 2, 150, 0.0, plan(10, 10, 5)),
+        ("with refusals", 3, 1, 60, 0.3, plan(10, 10, 5)),
+        ("a busy day with refusals and a check each minute", 3, 2, 300, 0.3, plan(7, 6, 1)),
     ] {
-        let mut plan = OnDemand { nodes, refusal, prewarms: true, patience: 120, ..plan(10, 10, 5) };
+        let mut plan = OnDemand { nodes, refusal, prewarms: true, patience: 120, ..plan };
         plan.rules.calls_per_node = Some(per_node);
         compare(name, &plan, &random_events(9, 1, calls), FROM + day);
     }

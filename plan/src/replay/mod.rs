@@ -121,9 +121,9 @@ pub fn watched(mut events: Events, way: &Way, span: Span, watch: Watch) -> Resul
 }
 
 /// So many events go from the reader to the replays at once, and so many such lots may wait: what is in memory does not grow
-/// with the trace.
-const LOT: usize = 4096;
-const LOTS: usize = 4;
+/// with the trace, and what has been read is nearly what has been replayed.
+const LOT: usize = 512;
+const LOTS: usize = 2;
 
 /// Replays the events once for all ways, on so many threads. `progress` hears of every so many events.
 ///
@@ -185,9 +185,9 @@ fn feed(
         if lot.is_empty() {
             return Ok(());
         }
-        progress(u64::try_from(lot.len()).unwrap_or(0));
-        let lot = Arc::new(lot);
+        let (read, lot) = (u64::try_from(lot.len()).unwrap_or(0), Arc::new(lot));
         // A worker that is gone has panicked, and is heard when it is joined.
         lots.iter().for_each(|to| drop(to.send(Arc::clone(&lot))));
+        progress(read);
     }
 }

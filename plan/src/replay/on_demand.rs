@@ -59,9 +59,16 @@ enum Due {
 }
 
 struct Waiting {
-    id: LeaseId,
+    seat: usize,
     arrived: i64,
     lasts: i64,
+}
+
+/// A lease to be used by one call after the other: a name costs more to make than a decision.
+struct Seat {
+    id: LeaseId,
+    /// What the ledger holds while a call has it.
+    entry: Option<(LeaseId, Lease)>,
 }
 
 /// The order of what happens in one second: what comes from outside lies between `Retry` and `Tick`.
@@ -81,12 +88,15 @@ pub struct Replay {
     pool: PoolRecord,
     /// What each node does next by itself.
     due: Vec<Option<(i64, Due)>>,
-    ends: BinaryHeap<Reverse<(i64, usize, LeaseId)>>,
+    ends: BinaryHeap<Reverse<(i64, usize, usize)>>,
+    seats: Vec<Seat>,
+    free: Vec<usize>,
     waiting: VecDeque<Waiting>,
     next_tick: Option<i64>,
+    /// When a caller who waits asks again.
     retry: Option<i64>,
+    decisions: Vec<IdleDecision>,
     random: StdRng,
-    calls: u64,
     tally: Tally,
     /// Every START and STOP that EC2 accepted, where somebody wants to see them.
     pub effects: Option<Vec<(i64, &'static str, usize)>>,
@@ -145,11 +155,13 @@ impl Replay {
             pool: PoolRecord::default(),
             due: vec![None; plan.nodes],
             ends: BinaryHeap::new(),
+            seats: Vec::new(),
+            free: Vec::new(),
             waiting: VecDeque::new(),
             next_tick: None,
             retry: None,
+            decisions: Vec::new(),
             random: StdRng::seed_from_u64(plan.seed),
-            calls: 0,
             tally,
             effects: None,
             waits: None,
@@ -202,7 +214,7 @@ impl Replay {
             Rank::End => self.call_ends(at),
             Rank::GiveUp => self.gives_up(),
             Rank::Retry => {
-                self.retry = None;
+                self.retry = self.next_retry(at);
                 self.wake_run(at);
             }
             Rank::Tick => self.tick(at),
@@ -239,6 +251,7 @@ impl Replay {
         look.record.ready = Some(ReadyFact { at: instant(at), launched_at, lost_at: None });
         look.readiness = Readiness::Ready(Some(instant(at)));
         look.record.fault = None;
+        self.retry = self.next_retry(at);
         self.serve_waiting(at);
         self.want_tick(at);
     }
@@ -248,32 +261,51 @@ impl Replay {
         self.wake_run(at);
     }
 
+    /// Where every node runs, one more wake of the same source only speaks for longer: no decision comes sooner by it than
+    /// the tick that is already wanted.
     fn demand(&mut self, at: i64, source: WakeSource) {
-        self.pool.wake = Some(Wake::new(instant(at), source));
+        let now = instant(at);
+        self.pool.wake = Some(Wake::new(now, source));
+        let mut is_more_of_the_same = true;
         for look in &mut self.looks {
-            (look.wake, look.wake_source) = (Some(instant(at)), Some(source));
+            is_more_of_the_same &= look.seen.state == NodeState::Running && look.wake_source == Some(source);
+            (look.wake, look.wake_source) = (Some(now), Some(source));
         }
-        self.want_tick(at);
+        if !is_more_of_the_same {
+            self.want_tick(at);
+        }
     }
 
     fn call(&mut self, at: i64, lasts: i64) {
-        self.calls += 1;
-        let id = LeaseId::new(format!("c{}", self.calls)).expect("a letter and digits make an id");
+        let seat = self.seat();
         if self.waiting.is_empty()
-            && let Some(n) = self.node_with_room(&id, at)
+            && let Some(n) = self.node_with_room(seat, at)
         {
-            return self.connect(n, id, at, at, lasts);
+            return self.connect(n, seat, at, at, lasts);
         }
         if self.pool.calls_waiting(instant(at)) < MOST_WAITING {
-            self.pool.waiting.insert(id.clone(), instant(at) + WAITING.max(TimeDelta::seconds(self.plan.patience + 1)));
+            let until = instant(at) + WAITING.max(TimeDelta::seconds(self.plan.patience + 1));
+            self.pool.waiting.insert(self.seats[seat].id.clone(), until);
         }
-        self.waiting.push_back(Waiting { id, arrived: at, lasts });
+        if self.waiting.is_empty() {
+            self.retry = self.next_retry(at);
+        }
+        self.waiting.push_back(Waiting { seat, arrived: at, lasts });
         self.demand(at, WakeSource::Call);
         self.wake_run(at);
     }
 
-    fn node_with_room(&self, id: &LeaseId, at: i64) -> Option<usize> {
-        let ask = LeaseAsk { id, by: CALLER, renews: false, target: None };
+    fn seat(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            let id = LeaseId::new(format!("c{}", self.seats.len())).expect("a letter and digits make an id");
+            let lease = Lease { by: CALLER.to_owned(), at: Instant::default(), until: Instant::default() };
+            self.seats.push(Seat { id: id.clone(), entry: Some((id, lease)) });
+            self.seats.len() - 1
+        })
+    }
+
+    fn node_with_room(&self, seat: usize, at: i64) -> Option<usize> {
+        let ask = LeaseAsk { id: &self.seats[seat].id, by: CALLER, renews: false, target: None };
         match lease::decide(&self.looks, &self.pool, &ask, &self.plan.rules, instant(at)) {
             LeaseDecision::Give(node) => self.place(&node),
             LeaseDecision::Renew(_)
@@ -288,14 +320,17 @@ impl Replay {
         self.looks.iter().position(|look| look.seen.id == *node)
     }
 
-    fn connect(&mut self, n: usize, id: LeaseId, at: i64, arrived: i64, lasts: i64) {
+    fn connect(&mut self, n: usize, seat: usize, at: i64, arrived: i64, lasts: i64) {
         let record = &mut self.looks[n].record;
-        // Renewed each minute while the call lasts, and ended by DELETE at its end.
-        let until = instant(at + lasts) + TimeDelta::minutes(1);
-        record.leases.insert(id.clone(), Lease { by: CALLER.to_owned(), at: instant(at), until });
-        record.leased = Some(instant(at));
+        let now = instant(at);
+        if let Some((id, lease)) = self.seats[seat].entry.take() {
+            // Renewed each minute while the call lasts, and ended by DELETE at its end.
+            let until = instant(at + lasts) + TimeDelta::minutes(1);
+            record.leases.insert(id, Lease { at: now, until, ..lease });
+        }
+        record.leased = Some(now);
         self.tally.most_calls = self.tally.most_calls.max(record.leases.len());
-        self.ends.push(Reverse((at + lasts, n, id)));
+        self.ends.push(Reverse((at + lasts, n, seat)));
         self.tally.served(arrived, at - arrived, lasts);
         if let Some(waits) = &mut self.waits {
             waits.push((arrived, Some(at - arrived)));
@@ -303,26 +338,32 @@ impl Replay {
     }
 
     fn serve_waiting(&mut self, at: i64) {
-        while let Some(n) = self.waiting.front().and_then(|first| self.node_with_room(&first.id, at)) {
-            let Some(Waiting { id, arrived, lasts }) = self.waiting.pop_front() else { return };
-            self.pool.waiting.remove(&id);
-            self.connect(n, id, at, arrived, lasts);
+        while let Some(n) = self.waiting.front().and_then(|first| self.node_with_room(first.seat, at)) {
+            let Some(Waiting { seat, arrived, lasts }) = self.waiting.pop_front() else { return };
+            self.pool.waiting.remove(&self.seats[seat].id);
+            self.connect(n, seat, at, arrived, lasts);
         }
     }
 
     fn call_ends(&mut self, at: i64) {
-        let Some(Reverse((_, n, id))) = self.ends.pop() else { return };
-        let record = &mut self.looks[n].record;
-        record.leases.remove(&id);
+        let Some(Reverse((_, n, place))) = self.ends.pop() else { return };
+        let (record, seat) = (&mut self.looks[n].record, &mut self.seats[place]);
+        seat.entry = record.leases.remove_entry(&seat.id);
+        self.free.push(place);
         record.leased = Some(instant(at));
+        // As long as another lease holds the node, nothing else is decided about it; another may be started.
+        let is_last = record.leases.is_empty();
         self.serve_waiting(at);
-        self.want_tick(at);
+        if is_last || !self.all_run() {
+            self.want_tick(at);
+        }
     }
 
     /// The app hangs up and says so: nothing waits for the call any more.
     fn gives_up(&mut self) {
-        let Some(Waiting { id, arrived, .. }) = self.waiting.pop_front() else { return };
-        self.pool.waiting.remove(&id);
+        let Some(Waiting { seat, arrived, .. }) = self.waiting.pop_front() else { return };
+        self.pool.waiting.remove(&self.seats[seat].id);
+        self.free.push(seat);
         self.tally.gave_up(arrived);
         if let Some(waits) = &mut self.waits {
             waits.push((arrived, None));
@@ -331,18 +372,21 @@ impl Replay {
 
     /// Whether a node is to be started now. Each is tried once a run, as the functions do.
     fn wake_run(&mut self, at: i64) {
-        let is_up = |look: &Look| look.seen.state == NodeState::Running;
-        if self.looks.iter().all(is_up) {
+        if self.all_run() {
             return;
         }
         self.set_now(at);
         self.start_what_is_wanted(at, &mut BTreeSet::new());
     }
 
+    /// Nothing can be started where everything runs.
+    fn all_run(&self) -> bool {
+        self.looks.iter().all(|look| look.seen.state == NodeState::Running)
+    }
+
     fn set_now(&mut self, at: i64) {
-        for look in &mut self.looks {
-            look.now = instant(at);
-        }
+        let now = instant(at);
+        self.looks.iter_mut().for_each(|look| look.now = now);
     }
 
     fn start_what_is_wanted(&mut self, at: i64, tried: &mut BTreeSet<usize>) {
@@ -373,8 +417,8 @@ impl Replay {
         if is_refused {
             look.record.claim = Some(Claim { answer: Some(ClaimAnswer::Refused), ..claim });
             let fault = Fault::next(FaultKind::Start, look.record.fault.as_ref(), &look.seen.id, &no_capacity(), now);
-            self.retry = Some(seconds(fault.retry_at));
             look.record.fault = Some(fault);
+            self.retry = self.next_retry(at);
             self.tally.refused += 1;
             return self.want_tick(at);
         }
@@ -422,6 +466,12 @@ impl Replay {
         }
     }
 
+    /// When the first node that had no capacity is tried again, after this instant.
+    fn next_retry(&self, after: i64) -> Option<i64> {
+        let faults = self.looks.iter().filter_map(|look| look.record.fault.as_ref());
+        faults.map(|fault| seconds(fault.retry_at)).filter(|at| *at > after).min()
+    }
+
     /// A tick at or after this instant is to be run.
     fn want_tick(&mut self, at: i64) {
         let tick = self.plan.policy.tick.num_seconds();
@@ -434,9 +484,11 @@ impl Replay {
         self.next_tick = None;
         self.set_now(at);
         self.keep_wanted();
-        let decisions: Vec<IdleDecision> = (0..self.looks.len()).map(|n| self.decide(n, at)).collect();
+        let mut decisions = std::mem::take(&mut self.decisions);
+        decisions.clear();
+        decisions.extend((0..self.looks.len()).map(|n| self.decide(n, at)));
         // The wakes are decided on the same look, before anything is done about it.
-        let start = self.wanted(at);
+        let start = if self.all_run() { None } else { self.wanted(at) };
         for (n, decision) in decisions.iter().enumerate() {
             match decision.action {
                 IdleAction::Mark => {
@@ -449,9 +501,14 @@ impl Replay {
             }
             self.next_tick_for(n, decision, at);
         }
+        self.decisions = decisions;
         if let Some((n, source)) = start {
             self.start(n, source, at);
             self.start_what_is_wanted(at, &mut BTreeSet::from([n]));
+        }
+        // Another node that is up may hide it from the answer.
+        if let Some(retry) = self.next_retry(at) {
+            self.want_tick(retry);
         }
         // A window may open at any tick.
         if !self.plan.rules.warm.is_empty() {
@@ -496,6 +553,13 @@ impl Replay {
     /// As the idle check does: the nodes that a warm window or calls want are kept, those with calls first, those that are
     /// ready before those that boot, and the oldest first.
     fn keep_wanted(&mut self) {
+        for look in &mut self.looks {
+            (look.warm, look.reserve) = (false, false);
+        }
+        let has_calls = !self.waiting.is_empty() || self.looks.iter().any(|look| !look.record.leases.is_empty());
+        if !has_calls && self.plan.rules.warm.is_empty() {
+            return;
+        }
         let (policy, rules) = (&self.plan.policy, &self.plan.rules);
         let Some(now) = self.looks.first().map(|look| look.now) else { return };
         let warm = wake::warm_wish(rules, &self.pool, policy, now).map_or(0, |wish| wish.nodes as usize);
@@ -507,9 +571,6 @@ impl Replay {
             let look = &self.looks[*n];
             (Reverse(look.record.calls(now)), look.phase() != Phase::Ready, look.seen.launched_at, look.seen.id.clone())
         });
-        for look in &mut self.looks {
-            (look.warm, look.reserve) = (false, false);
-        }
         for (place, n) in up.into_iter().enumerate() {
             (self.looks[n].warm, self.looks[n].reserve) = (place < warm, place < by_calls);
         }

@@ -3,7 +3,7 @@
 use super::rows::Row;
 use super::{Repairs, What};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Rows that are looked at before the earliest is let go: a log is written at the end of each request, so its starts are out of
 /// order. Enough for that, and a file of this size may be in any order.
@@ -21,9 +21,11 @@ struct Held {
 }
 
 /// The rows that are held back.
-#[derive(Default)]
 pub(super) struct Order {
-    held: BinaryHeap<Reverse<Held>>,
+    /// Those that came in order, which is nearly all of most files.
+    held: VecDeque<Held>,
+    /// Those that came after a later one.
+    late: BinaryHeap<Reverse<Held>>,
     /// The newest row that was taken in, to tell that one came out of order.
     newest: i64,
     /// The row that was let go last.
@@ -41,18 +43,35 @@ pub(super) struct Placed {
 /// A fault, and its line.
 pub(super) type Misplaced = (u64, String);
 
+impl Default for Order {
+    fn default() -> Self {
+        // One more than that never is: grown by itself it would double.
+        Self { held: VecDeque::with_capacity(HELD + 1), late: BinaryHeap::new(), newest: 0, last: None }
+    }
+}
+
 impl Order {
     /// Takes a row in. Gives the earliest where enough are held.
     pub(super) fn put(&mut self, number: u64, row: Row, repairs: &mut Repairs) -> Result<Option<Placed>, Misplaced> {
-        repairs.unsorted += u64::from(row.at < self.newest);
-        self.newest = self.newest.max(row.at);
-        self.held.push(Reverse(Held { at: row.at, number, what: row.what, user: row.user }));
-        if self.held.len() <= HELD { Ok(None) } else { self.take(repairs) }
+        let held = Held { at: row.at, number, what: row.what, user: row.user };
+        if row.at < self.newest {
+            repairs.unsorted += 1;
+            self.late.push(Reverse(held));
+        } else {
+            self.newest = row.at;
+            self.held.push_back(held);
+        }
+        if self.held.len() + self.late.len() <= HELD { Ok(None) } else { self.take(repairs) }
     }
 
     /// Gives the earliest that is held; none when all are gone.
     pub(super) fn take(&mut self, repairs: &mut Repairs) -> Result<Option<Placed>, Misplaced> {
-        let Some(Reverse(next)) = self.held.pop() else { return Ok(None) };
+        let is_late = match (self.held.front(), self.late.peek()) {
+            (Some(first), Some(Reverse(late))) => late < first,
+            (first, _) => first.is_none(),
+        };
+        let next = if is_late { self.late.pop().map(|Reverse(late)| late) } else { self.held.pop_front() };
+        let Some(next) = next else { return Ok(None) };
         if let Some(last) = &self.last {
             check(last, &next)?;
             repairs.repeated += u64::from(last.at == next.at && last.what == next.what);
