@@ -28,6 +28,15 @@ pub struct Launch {
     pub used: Option<bool>,
     /// The wake that caused it, where one did.
     pub source: Option<WakeSource>,
+    /// When the newest wake came that its START had in view, where one caused it.
+    #[serde(default)]
+    pub wanted_at: Option<Instant>,
+    /// The beginning of a path that this wake asked for.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// When it was first seen ready; written with its end.
+    #[serde(default)]
+    pub ready_at: Option<Instant>,
     /// Whether it had an automatic public address: billed while it ran, and not to be seen afterwards.
     #[serde(default)]
     pub automatic_address: bool,
@@ -120,6 +129,9 @@ mod tests {
             ended_at: to.map(at),
             used: None,
             source: None,
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         }
