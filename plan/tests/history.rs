@@ -336,7 +336,7 @@ fn every_way_to_show_it_has_its_cells_and_its_width() {
     let pasts = [told(&known, "Asia/Seoul", "2026-11-30 00:00")];
     let text = table(&pasts, Tz::Asia__Seoul);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("last boots: 3, median 55 s"), "{text}");
+    assert!(text.contains("Last boots: 3, median 55 s"), "{text}");
     let rows = csv(&pasts);
     let commas: Vec<usize> = rows.lines().map(|line| line.matches(',').count()).collect();
     assert_eq!(commas, [24; 3], "{rows}");

@@ -44,11 +44,12 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
     for event in &log.events {
         assert!(words.contains(&event.event.as_str()), "{event:?}");
     }
-    answers_its_operator(stage).await;
+    let (seconds, starts) = (log.money(midnight, to)[0].seconds, log.running(to).len());
+    answers_its_operator(stage, seconds, starts).await;
 }
 
-/// The three commands that the demo prints at its end.
-async fn answers_its_operator(stage: Stage) {
+/// The commands that the demo prints at its end.
+async fn answers_its_operator(stage: Stage, seconds: i64, starts: usize) {
     let operated = Operated::on(stage).await.unwrap();
     operated.keep_logs().await.unwrap();
     let status = operated.reveille(&["status"]).await;
@@ -60,7 +61,13 @@ async fn answers_its_operator(stage: Stage) {
     }
     let doctor = operated.reveille(&["doctor"]).await;
     assert_eq!((doctor.code, doctor.err.as_str()), (1, ""), "nothing calls its functions by itself: {doctor:?}");
-    for text in [&status, &events, &doctor].map(|said| &said.out) {
+    let report = operated.reveille(&["report"]).await;
+    assert_eq!((report.code, report.err.as_str()), (0, ""), "{report:?}");
+    let figures = operated.reveille(&["report", "--json"]).await.json();
+    let voice = figures["pools"].as_array().unwrap().iter().find(|pool| pool["pool"] == "voice").unwrap();
+    // The day's own count is from `running` on, a launch's from EC2's LaunchTime; and it was launched once before the day.
+    println!("REPORT {seconds} {starts} {}", voice["all"]);
+    for text in [&status, &events, &doctor, &report].map(|said| &said.out) {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -380,7 +380,15 @@ impl Running {
     }
 }
 
-/// What neither the ledger nor anything else of the controller keeps.
+/// What no launch tells.
+const CALLS: &str = "the waits and the cold share of single calls, and the cost of a call: the ledger counts launches, not \
+                     calls; `reveille plan --trace` has them for an access log";
+
+fn launches(number: usize) -> String {
+    format!("{number} {}", if number == 1 { "launch" } else { "launches" })
+}
+
+/// What cannot be told, and why.
 fn not_known(all: &Figures, nodes: &Fleet) -> Vec<String> {
     let waits = (all.waits_known < all.cold_starts).then(|| {
         format!(
@@ -390,14 +398,12 @@ fn not_known(all: &Figures, nodes: &Fleet) -> Vec<String> {
         )
     });
     let used = (all.use_unknown > 0)
-        .then(|| format!("whether {} launches served anybody: their signals could not be read", all.use_unknown));
+        .then(|| format!("whether {} served anybody: the signals could not be read", launches(all.use_unknown)));
     let is_gone = |node: &&NodeCosts| node.seen.as_ref().is_none_or(|seen| seen.state == NodeState::Gone);
     let gone = nodes.values().filter(is_gone).filter(|node| !node.launches.is_empty()).count();
-    let gone =
-        (gone > 0).then(|| format!("the disks and addresses of {gone} nodes that are gone: the sums are without them"));
-    let calls = "the waits and the cold share of single calls, and the cost of a call: the ledger counts launches, not calls; \
-                 `reveille plan --trace` has them for an access log";
-    waits.into_iter().chain(used).chain(gone).chain([calls.to_owned()]).collect()
+    let gone = (gone > 0)
+        .then(|| format!("the disks and Elastic addresses of nodes that are gone ({gone}): the sums are without them"));
+    waits.into_iter().chain(used).chain(gone).chain([CALLS.to_owned()]).collect()
 }
 
 fn hours(seconds: i64) -> f64 {

@@ -1,10 +1,13 @@
 //! As a table of 80 columns, as CSV and as Markdown, as the planner's are.
 
-use super::{Figures, Past};
+use super::{CALLS, Figures, LastBoots, Past, launches};
 use crate::report::wrapped;
 use chrono_tz::Tz;
 use reveille::domain::Instant;
 use std::fmt::Write as _;
+
+const LEGEND: &str = "cold: starts that a call or a request waited for; mean, p50 and p95 are from its wake to ready, as it \
+                      was seen; vain: launches that ended and served nobody";
 
 /// For a terminal.
 pub fn table(pasts: &[Past], zone: Tz) -> String {
@@ -15,6 +18,9 @@ pub fn table(pasts: &[Past], zone: Tz) -> String {
         }
         one(&mut out, past, zone);
     }
+    out.push('\n');
+    wrapped(&mut out, LEGEND, 2);
+    wrapped(&mut out, &format!("Not known: {CALLS}."), 2);
     out
 }
 
@@ -32,36 +38,29 @@ fn one(out: &mut String, past: &Past, zone: Tz) {
     if past.months.len() > 1 {
         row(out, all);
     }
-    out.push('\n');
     plans(out, all);
     causes(out, all);
-    if let Some(boots) = past.last_boots {
-        let (number, median, spread) = (boots.boots, boots.median_seconds, boots.spread_seconds);
-        wrapped(
-            out,
-            &format!("last boots: {number}, median {median} s from START to ready, quartiles {spread} s apart"),
-            2,
-        );
+    let notes = notes(past, all);
+    if !notes.is_empty() {
+        out.push('\n');
     }
-    wrapped(
-        out,
-        "cold: starts that a call or a request waited for; mean, p50 and p95 are from its wake to ready, as it was seen; vain: launches that ended and served nobody",
-        2,
-    );
-    if all.ends_presumed > 0 {
-        wrapped(
-            out,
-            &format!(
-                "The end of {} launches was not seen: each counts 20 minutes too long at most.",
-                all.ends_presumed
-            ),
-            2,
-        );
-    }
-    if !all.unpriced.is_empty() {
-        wrapped(out, &format!("No price for {}: set REVEILLE_PRICES.", all.unpriced.join(", ")), 2);
-    }
-    past.not_known.iter().for_each(|gap| wrapped(out, &format!("Not known: {gap}."), 2));
+    notes.iter().for_each(|note| wrapped(out, note, 2));
+}
+
+/// What has to be known to read the figures of this pool.
+fn notes(past: &Past, all: &Figures) -> Vec<String> {
+    let boots = past.last_boots.map(|LastBoots { boots, median_seconds, spread_seconds }| {
+        format!(
+            "Last boots: {boots}, median {median_seconds} s from START to ready, quartiles {spread_seconds} s apart."
+        )
+    });
+    let presumed = (all.ends_presumed > 0).then(|| {
+        format!("The end of {} was not seen: each counts 20 minutes too long at most.", launches(all.ends_presumed))
+    });
+    let unpriced =
+        (!all.unpriced.is_empty()).then(|| format!("No price for {}: set REVEILLE_PRICES.", all.unpriced.join(", ")));
+    let gaps = past.not_known.iter().filter(|gap| *gap != CALLS).map(|gap| format!("Not known: {gap}."));
+    boots.into_iter().chain(presumed).chain(unpriced).chain(gaps).collect()
 }
 
 fn line(out: &mut String, cells: [&str; 11]) {
@@ -92,19 +91,18 @@ fn row(out: &mut String, figures: &Figures) {
 }
 
 fn plans(out: &mut String, all: &Figures) {
-    let _ = writeln!(out, "{:<31}{:>9}{:>11}", "in all, plan", "hours", "USD");
+    let _ = writeln!(out, "\n{:<31}{:>9}{:>11}", "in all, plan", "hours", "USD");
     let _ = writeln!(out, "{:<31}{:>9.1}{:>11}", "as it was", all.node_hours, shown(all.cost_usd, 2));
     for plan in &all.plans {
         let _ = writeln!(out, "{:<31}{:>9.1}{:>11}", plan.name, plan.node_hours, shown(plan.cost_usd, 2));
     }
-    out.push('\n');
 }
 
 fn causes(out: &mut String, all: &Figures) {
     if all.causes.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{:<47}{:>8}{:>8}{:>14}", "woken by", "starts", "vain", "hours in vain");
+    let _ = writeln!(out, "\n{:<47}{:>8}{:>8}{:>14}", "woken by", "starts", "vain", "hours in vain");
     for cause in &all.causes {
         let name = cause.source.unwrap_or("no wake: by hand, a window or calls");
         let path = cause.path.as_deref().map_or_else(String::new, |path| format!(" for {path}"));
@@ -118,7 +116,6 @@ fn causes(out: &mut String, all: &Figures) {
         let _ =
             writeln!(out, "{:indent$}{:>8}{:>8}{:>14.1}", "", cause.starts, cause.for_nothing, cause.for_nothing_hours);
     }
-    out.push('\n');
 }
 
 fn clock(at: Instant, zone: Tz) -> String {

@@ -152,6 +152,14 @@ mod tests {
         assert_eq!(running_seconds(lost, from, to, now), 20 * 60 + 3600);
     }
 
+    /// Written before a launch kept its wake and its readiness, or an address.
+    #[test]
+    fn a_launch_of_an_earlier_version_is_read() {
+        let text = r#"{"launched_at": "2026-11-30T10:00:00Z", "instance_type": null, "seen_at": "2026-11-30T10:00:00Z",
+            "ended_at": null, "source": null}"#;
+        assert_eq!(serde_json::from_str::<Launch>(text).expect("a launch"), launch("10:00:00", None));
+    }
+
     #[test]
     fn the_same_launch_written_twice_counts_once() {
         let twice = [&launch("10:00:00", Some("10:30:00")), &launch("10:00:00", Some("10:31:00"))];
