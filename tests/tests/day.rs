@@ -65,8 +65,12 @@ async fn answers_its_operator(stage: Stage, seconds: i64, starts: usize) {
     assert_eq!((report.code, report.err.as_str()), (0, ""), "{report:?}");
     let figures = operated.reveille(&["report", "--json"]).await.json();
     let voice = figures["pools"].as_array().unwrap().iter().find(|pool| pool["pool"] == "voice").unwrap();
-    // The day's own count is from `running` on, a launch's from EC2's LaunchTime; and it was launched once before the day.
-    println!("REPORT {seconds} {starts} {}", voice["all"]);
+    // The day's own count is of states as they were seen, a launch's is EC2's; and there was one before the day.
+    let all = &voice["all"];
+    assert_eq!(all["starts"], starts + 1, "{all}");
+    let apart = (all["node_seconds"].as_i64().unwrap() - seconds).abs();
+    assert!(apart <= 60 * i64::try_from(starts).unwrap(), "{apart} s from {seconds}: {all}");
+    assert!(all["cold_starts"].as_i64().unwrap() > 0 && all["waits_known"] == all["cold_starts"], "{all}");
     for text in [&status, &events, &doctor, &report].map(|said| &said.out) {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
