@@ -1,5 +1,7 @@
 //! The demo's day, held to its own checks: what `make demo` shows stays true.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
+
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, trace};

@@ -201,3 +201,48 @@ async fn disks_of(
     }
     take_disks(looker.answer_all(&[Call::ReadDisks { nodes: ids }]).await.into_iter().next())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Instant {
+        text.parse().expect("a time")
+    }
+
+    fn asked(months: u32, since: Option<&str>) -> Asked {
+        Asked {
+            months,
+            since: since.map(|text| month(text).expect("a month")),
+            pool: None,
+            format: Format::Table,
+            controller_usd: Usd::ZERO,
+            window_hours: 16,
+        }
+    }
+
+    #[test]
+    fn what_may_be_asked_is_kept() {
+        for month in 0..48 {
+            let this = NaiveDate::from_ymd_opt(2026, 1, 31).expect("a day") + Months::new(month);
+            let last = this.and_hms_opt(23, 59, 59).expect("a time").and_utc();
+            let from = first_month(&asked(MOST_MONTHS, None), Tz::UTC, last).expect("it may be asked");
+            assert!((last.date_naive() - from).num_days() < KEPT.num_days(), "{this}");
+        }
+    }
+
+    #[test]
+    fn the_present_month_is_that_of_the_zone() {
+        let now = at("2026-11-30T16:00:00Z");
+        let of = |zone, asked: &Asked| first_month(asked, zone, now).map(|day| day.to_string());
+        assert_eq!(of(Tz::UTC, &asked(1, None)), Ok("2026-11-01".to_owned()));
+        assert_eq!(of(Tz::Asia__Seoul, &asked(1, None)), Ok("2026-12-01".to_owned()));
+        assert_eq!(of(Tz::Asia__Seoul, &asked(13, Some("2026-12"))), Ok("2026-12-01".to_owned()));
+        assert!(of(Tz::UTC, &asked(13, Some("2026-12"))).is_err(), "it is the future there");
+        assert_eq!(of(Tz::UTC, &asked(13, Some("2025-11"))), Ok("2025-11-01".to_owned()));
+        assert!(of(Tz::UTC, &asked(13, Some("2025-10"))).is_err());
+        for text in ["2026", "2026-13", "November", "2026-11-30", ""] {
+            assert!(month(text).is_err(), "{text}");
+        }
+    }
+}
