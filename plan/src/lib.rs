@@ -3,6 +3,7 @@
 
 pub mod answers;
 pub mod costs;
+pub mod history;
 pub mod plans;
 pub mod replay;
 pub mod report;

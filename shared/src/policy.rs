@@ -14,6 +14,9 @@ pub const LONGEST_GAP: TimeDelta = TimeDelta::minutes(5);
 /// The two idle readings are at least this far apart, so that a repeated event is one reading (field case 36).
 pub const BETWEEN_READINGS: TimeDelta = TimeDelta::minutes(4);
 
+/// Alerts and launches that have ended are kept for a little more than a year.
+pub const KEPT: TimeDelta = TimeDelta::days(400);
+
 /// How long a describe may be stale (EC2 is eventually consistent: "seconds to about five minutes"). An unanswered or
 /// accepted call whose effect does not show by then is sent again, on the same node. Just under a tick, so that the next
 /// tick repeats it.

@@ -73,6 +73,7 @@ fn any_claim() -> impl Strategy<Value = Claim> {
             open_until: at + seconds(open),
             wake,
             source: None,
+            path: None,
             tries,
             answer,
         },

@@ -258,11 +258,36 @@ fn which_start_caused_a_launch() {
     for (name, kind, launched_at, clock, source) in rows {
         let mut world = fleet("09:30", [unused()]);
         let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
-        known.claim = Some(Claim { source: Some(WakeSource::LogLine), ..claim(kind, clock, launched_at) });
+        let path = Some("/v1/calls".to_owned());
+        let wake = Some(at("08:30"));
+        known.claim = Some(Claim { source: Some(WakeSource::LogLine), path, wake, ..claim(kind, clock, launched_at) });
         tick(&mut world);
         let noted = world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
         assert_eq!(noted.source, source, "{name}");
+        assert_eq!((noted.path.is_some(), noted.wanted_at.is_some()), (source.is_some(), source.is_some()), "{name}");
     }
+}
+
+/// For whoever asks later what a month was spent on: the ledger's own facts are the next launch's soon.
+#[test]
+fn a_launch_keeps_who_wanted_it_what_for_and_when_it_was_ready() {
+    let mut day = Day::new();
+    let wish = WakeWish::new(Target::Pool(voice()), WakeSource::LogLine);
+    let wish = WakeWish { path: Some("/v1/calls".to_owned()), ..wish };
+    let ctx = context_with(&day.world, Policy::default());
+    day.world.drive(&mut WakeRun::new(ctx, Cause::Wishes(vec![wish])));
+    day.ticks_until(EVERY);
+    let launch = day.world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
+    assert!(launch.ended_at.is_some(), "{launch:?}");
+    let wanted = (launch.source, launch.path.as_deref(), launch.wanted_at);
+    assert_eq!(wanted, (Some(WakeSource::LogLine), Some("/v1/calls"), Some(midnight())));
+    let ready = day.world.record(&voice()).node(&id("i-a")).ready.expect("it was ready");
+    assert_eq!((Some(launch.launched_at), launch.ready_at), (ready.launched_at, Some(ready.at)));
+    day.world.start(&id("i-a")).expect("a start by hand");
+    day.ticks_until(2 * EVERY);
+    let launch = day.world.record(&voice()).node(&id("i-a")).launch.expect("a launch");
+    assert_eq!((launch.source, launch.path, launch.wanted_at), (None, None, None));
+    assert!(launch.ready_at > Some(launch.launched_at), "by hand or not");
 }
 
 #[test]

@@ -310,6 +310,9 @@ fn a_prewarm_that_leads_to_no_call_expires_by_its_own_time() {
             ended_at: None,
             used: Some(false),
             source: Some(WakeSource::Prewarm),
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         };

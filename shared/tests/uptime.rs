@@ -7,10 +7,11 @@ use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
 use reveille::decide::Reason;
 use reveille::decide::uptime::{LocalDay, Running, UptimeAction, decide};
-use reveille::domain::{Instant, Launch, NodeSeen, NodeState, PublicAddress};
+use reveille::domain::{Instant, Launch, NodeSeen, NodeState, PublicAddress, ReadyFact};
 use reveille::policy::Policy;
-use reveille::run::{Answer, EffectKind, Samples, UptimeRun};
+use reveille::run::{Answer, Call, EffectKind, Samples, UptimeRun, take_history};
 use reveille::world::World;
+use std::collections::BTreeSet;
 use support::*;
 use support_money::*;
 
@@ -616,6 +617,27 @@ fn what_a_later_look_makes_of_a_launch() {
         uptime(&mut world);
         let noted = open_launch(&mut world);
         assert_eq!(Launch { seen_at: after.seen_at, ..noted }, after, "{name}");
+    }
+}
+
+/// The ledger's own fact is the next launch's soon.
+#[test]
+fn a_launch_whose_end_nobody_saw_keeps_when_it_was_ready() {
+    let (eight, nine, noon) = (on("2026-11-10 08:00"), on("2026-11-10 09:00"), on("2026-11-10 12:00"));
+    let ready = |launched: Instant| ReadyFact { at: eight + seconds(50), launched_at: Some(launched), lost_at: None };
+    let rows = [
+        ("its node is gone", None, ready(eight), Some(eight + seconds(50))),
+        ("its node runs anew", Some(up_since("i-a", "g6.xlarge", nine)), ready(eight), Some(eight + seconds(50))),
+        ("another launch was ready", None, ready(nine), None),
+    ];
+    for (name, listed, ready, expected) in rows {
+        let mut world = world_at(noon, listed);
+        let known = world.record(&voice()).nodes.entry(id("i-a")).or_default();
+        (known.launch, known.ready) = (Some(launch("g6.xlarge", eight, None)), Some(ready));
+        uptime(&mut world);
+        let history = world.answer(&Call::ReadHistory { pools: BTreeSet::from([voice()]), from: eight });
+        let history = take_history(Some(history)).expect("a history").remove(&voice()).unwrap_or_default();
+        assert_eq!(history.iter().map(|(_, launch)| launch.ready_at).collect::<Vec<_>>(), [expected], "{name}");
     }
 }
 

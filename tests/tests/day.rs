@@ -1,5 +1,7 @@
 //! The demo's day, held to its own checks: what `make demo` shows stays true.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
+
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille_soak::trace::Trace;
 use reveille_tests::demo::{self, trace};
@@ -44,11 +46,12 @@ async fn the_day_of_the_demo_shows_all_it_has_to_show() {
     for event in &log.events {
         assert!(words.contains(&event.event.as_str()), "{event:?}");
     }
-    answers_its_operator(stage).await;
+    let (seconds, starts) = (log.money(midnight, to)[0].seconds, log.running(to).len());
+    answers_its_operator(stage, seconds, starts).await;
 }
 
-/// The three commands that the demo prints at its end.
-async fn answers_its_operator(stage: Stage) {
+/// The commands that the demo prints at its end.
+async fn answers_its_operator(stage: Stage, seconds: i64, starts: usize) {
     let operated = Operated::on(stage).await.unwrap();
     operated.keep_logs().await.unwrap();
     let status = operated.reveille(&["status"]).await;
@@ -60,7 +63,17 @@ async fn answers_its_operator(stage: Stage) {
     }
     let doctor = operated.reveille(&["doctor"]).await;
     assert_eq!((doctor.code, doctor.err.as_str()), (1, ""), "nothing calls its functions by itself: {doctor:?}");
-    for text in [&status, &events, &doctor].map(|said| &said.out) {
+    let report = operated.reveille(&["report"]).await;
+    assert_eq!((report.code, report.err.as_str()), (0, ""), "{report:?}");
+    let figures = operated.reveille(&["report", "--json"]).await.json();
+    let voice = figures["pools"].as_array().unwrap().iter().find(|pool| pool["pool"] == "voice").unwrap();
+    // The day's own count is of states as they were seen, a launch's is EC2's; and there was one before the day.
+    let all = &voice["all"];
+    assert_eq!(all["starts"], starts + 1, "{all}");
+    let apart = (all["node_seconds"].as_i64().unwrap() - seconds).abs();
+    assert!(apart <= 60 * i64::try_from(starts).unwrap(), "{apart} s from {seconds}: {all}");
+    assert!(all["cold_starts"].as_i64().unwrap() > 0 && all["waits_known"] == all["cold_starts"], "{all}");
+    for text in [&status, &events, &doctor, &report].map(|said| &said.out) {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -486,6 +486,7 @@ async fn the_documented_policy_is_enough_and_no_more() {
     operated.stage.pass(TimeDelta::minutes(3)).await;
     is_good(&operated.reveille(&["status"]).await);
     is_good(&operated.reveille(&["wait"]).await);
+    is_good(&operated.reveille(&["report"]).await);
     let doctor = operated.reveille(&["doctor", "--json"]).await;
     let unchecked: Vec<Value> =
         doctor.json()["checks"].as_array().unwrap().iter().map(|one| one["not_checked"].clone()).collect();
@@ -525,8 +526,19 @@ async fn help_has_examples_and_exit_codes_and_fits_a_terminal() {
     let help = operated.reveille(&["--help"]).await;
     is_good(&help);
     assert!(help.out.contains("Exit codes:"), "{help:?}");
-    let commands =
-        ["status", "wake", "wait", "hold", "release", "events", "gate close", "gate open", "doctor", "completions"];
+    let commands = [
+        "status",
+        "wake",
+        "wait",
+        "hold",
+        "release",
+        "events",
+        "report",
+        "gate close",
+        "gate open",
+        "doctor",
+        "completions",
+    ];
     for command in commands {
         let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let said = operated.reveille(&words).await;

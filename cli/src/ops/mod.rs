@@ -6,6 +6,7 @@ mod doctor;
 mod events;
 mod fault;
 mod look;
+mod report;
 mod session;
 mod show;
 mod status;
@@ -113,6 +114,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         reach: Reach,
     },
+    /// What each month really took: node hours, starts, waits, money against 24/7, and what woke it for nothing
+    #[command(
+        after_help = "Examples:\n  reveille report\n  reveille report --months 3 --format md\n  reveille report --since 2026-09 --json | jq '.pools[].months[].node_hours'"
+    )]
+    Report {
+        #[command(flatten)]
+        asked: report::Asked,
+        #[command(flatten)]
+        reach: Reach,
+    },
     /// Looks for what is wrong before it costs: rights, schedules, metrics, logs, tags, prices, clocks and more
     #[command(after_help = "Example:\n  reveille doctor --json | jq '.checks[] | select(.findings != [])'")]
     Doctor {
@@ -212,6 +223,7 @@ async fn carry_out(command: Command) -> Result<Said, Fault> {
         Command::Events { node, since, pool, each, reach } => {
             events::show(&reach, events::Asked { since, node, pool, each }).await?
         }
+        Command::Report { asked, reach } => report::show(&reach, asked).await?,
         Command::Doctor { reach } => return doctor::show(&reach).await,
         Command::Gate { to: GateTo::Close { pool, lasts, drain, note, reach } } => {
             steer::close(&reach, pool, lasts, drain, note).await?

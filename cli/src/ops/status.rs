@@ -144,7 +144,7 @@ fn is_of_the_look(error: &CallError) -> bool {
 }
 
 /// A table that is not there is a setting that is wrong.
-fn of_the_ledger(error: CallError, session: &Session) -> Fault {
+pub(super) fn of_the_ledger(error: CallError, session: &Session) -> Fault {
     if error.act == "read ledger" && super::fault::is_missing(&error) {
         let (table, region) = (&session.config.table, &session.region);
         return Fault::Usage(format!("no table {table} in {region}: correct REVEILLE_TABLE, or give --region"));

@@ -133,6 +133,7 @@ fn asleep(number: usize, since: i64) -> Look {
         demand: 0,
         wake: None,
         wake_source: None,
+        wake_path: None,
         used: Ok(Use { last_seen: None, last_possible: instant(since), open_now: false }),
         now: instant(since),
         drained_since: None,
@@ -436,6 +437,9 @@ impl Replay {
             ended_at: None,
             used: None,
             source,
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         });
@@ -612,6 +616,7 @@ fn claim(kind: ClaimKind, look: &Look, source: Option<WakeSource>) -> Claim {
         open_until: look.now + TIME_OUT,
         wake: look.wake,
         source,
+        path: None,
         tries: 1,
         answer: None,
     }

@@ -94,6 +94,9 @@ impl Tally {
             ended_at: Some(instant(stopped)),
             used: None,
             source: None,
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         };

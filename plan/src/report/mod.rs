@@ -5,6 +5,7 @@ mod html;
 mod text;
 
 pub use html::{chosen, page};
+pub(crate) use text::wrapped;
 pub use text::{csv, markdown, table};
 
 /// Why the page cannot be made.

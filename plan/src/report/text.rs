@@ -104,7 +104,7 @@ fn budget(out: &mut String, report: &Report) {
 }
 
 /// Words in lines of at most 80 columns, further lines indented by so much.
-fn wrapped(out: &mut String, text: &str, indent: usize) {
+pub(crate) fn wrapped(out: &mut String, text: &str, indent: usize) {
     let mut length = 0;
     let start = text.len() - text.trim_start().len();
     out.push_str(&text[..start]);

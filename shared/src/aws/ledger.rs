@@ -9,7 +9,7 @@ use crate::domain::{
     AlertKey, Beat, Claim, ClaimAnswer, Fault, Gate, GateKeeper, Instant, Launch, NodeId, PoolName, PoolRecord, RunId,
 };
 use crate::error::CallError;
-use crate::policy::STALE_LOOK;
+use crate::policy::{KEPT, STALE_LOOK};
 use crate::run::{AlertClaimed, BudgetNote, Claimed, Fact, History, Permit, fact_name};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::SdkError;
@@ -17,11 +17,8 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use chrono::{SecondsFormat, SubsecRound as _, TimeDelta};
+use chrono::{SecondsFormat, SubsecRound as _};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Alerts and history are kept for a little more than a year.
-const KEPT: TimeDelta = TimeDelta::days(400);
 
 /// BatchGetItem takes at most 100 keys.
 const MOST_KEYS: usize = 100;

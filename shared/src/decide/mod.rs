@@ -39,6 +39,8 @@ pub struct Look {
     pub wake: Option<Instant>,
     /// Where that wake came from.
     pub wake_source: Option<WakeSource>,
+    /// The beginning of a path that it asked for.
+    pub wake_path: Option<String>,
     /// Its use. Only asked for where the node runs.
     pub used: UseReading,
     /// The instant of the look.

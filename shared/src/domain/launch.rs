@@ -28,6 +28,15 @@ pub struct Launch {
     pub used: Option<bool>,
     /// The wake that caused it, where one did.
     pub source: Option<WakeSource>,
+    /// When the newest wake came that its START had in view, where one caused it.
+    #[serde(default)]
+    pub wanted_at: Option<Instant>,
+    /// The beginning of a path that this wake asked for.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// When it was first seen ready; written with its end.
+    #[serde(default)]
+    pub ready_at: Option<Instant>,
     /// Whether it had an automatic public address: billed while it ran, and not to be seen afterwards.
     #[serde(default)]
     pub automatic_address: bool,
@@ -120,6 +129,9 @@ mod tests {
             ended_at: to.map(at),
             used: None,
             source: None,
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         }
@@ -138,6 +150,14 @@ mod tests {
         assert_eq!(running_seconds([&launch("10:00:00", None)], from, to, now), 2 * 3600);
         let lost = [&launch("08:00:00", None), &launch("11:00:00", None)];
         assert_eq!(running_seconds(lost, from, to, now), 20 * 60 + 3600);
+    }
+
+    /// Written before a launch kept its wake and its readiness, or an address.
+    #[test]
+    fn a_launch_of_an_earlier_version_is_read() {
+        let text = r#"{"launched_at": "2026-11-30T10:00:00Z", "instance_type": null, "seen_at": "2026-11-30T10:00:00Z",
+            "ended_at": null, "source": null}"#;
+        assert_eq!(serde_json::from_str::<Launch>(text).expect("a launch"), launch("10:00:00", None));
     }
 
     #[test]

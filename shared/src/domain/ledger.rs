@@ -329,6 +329,9 @@ pub struct Claim {
     /// Where that wake came from.
     #[serde(default)]
     pub source: Option<WakeSource>,
+    /// The beginning of a path that it asked for.
+    #[serde(default)]
+    pub path: Option<String>,
     /// How many times in a row this call was claimed without effect, from 1.
     pub tries: u32,
     /// What EC2 answered; absent while unanswered, and after an accepted START (the LaunchTime is its evidence).

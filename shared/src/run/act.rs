@@ -35,9 +35,10 @@ pub(super) struct Intent {
     act: Act,
     reason: Reason,
     launched_at: Option<Instant>,
-    /// The newest wake the decision had in view, and where it came from.
+    /// The newest wake the decision had in view, where it came from and what it asked for.
     wake: Option<Instant>,
     source: Option<WakeSource>,
+    path: Option<String>,
     whom: Whom,
     /// Another instance type, to be set before the START.
     to_type: Option<InstanceType>,
@@ -72,6 +73,7 @@ impl Intent {
             launched_at: look.seen.launched_at,
             wake,
             source: look.wake_source,
+            path: look.wake_path.clone(),
             whom: Whom::of(&look.seen),
             to_type: None,
             demand: (act == Act::Stop).then_some(look.demand),
@@ -89,7 +91,7 @@ impl Intent {
 
     /// The same, and where `by_wake` is false nobody's wake is what caused it.
     pub(super) fn caused_by_wake(self, by_wake: bool) -> Self {
-        Self { source: self.source.filter(|_| by_wake), ..self }
+        Self { source: self.source.filter(|_| by_wake), path: self.path.filter(|_| by_wake), ..self }
     }
 
     /// The same, as another instance type.
@@ -353,6 +355,7 @@ impl Acts {
                 open_until: self.ctx.now + self.ctx.time_out,
                 wake: intent.wake,
                 source: intent.source,
+                path: intent.path.clone(),
                 tries: intent.tries,
                 answer: None,
             },

@@ -39,12 +39,13 @@ impl Launches {
 
     /// Takes in what this look proves, and puts it into the look's own record.
     pub(super) fn note(&mut self, look: &mut Look, sight: Sight, outcome: &mut Outcome) {
-        let Some(newest) = newest(look, sight) else { return };
+        let Some(newest) = newest(look, sight).map(|launch| with_readiness(launch, &look.record)) else { return };
         let id = look.seen.id.clone();
         let known = look.record.launch.clone();
         let is_new = known.as_ref().is_none_or(|known| known.launched_at != newest.launched_at);
         let left_open = known.filter(|known| is_new && known.ended_at.is_none());
-        self.ended.extend(left_open.map(|known| (id.clone(), ended_unseen(&known, newest.launched_at))));
+        let unseen = |known| with_readiness(ended_unseen(&known, newest.launched_at), &look.record);
+        self.ended.extend(left_open.map(|known| (id.clone(), unseen(known))));
         if newest.ended_at.is_some() {
             outcome.effects.push(effect(look, EffectKind::Ended, format!("ran since {}", clock(newest.launched_at))));
             self.ended.push((id.clone(), newest.clone()));
@@ -57,8 +58,8 @@ impl Launches {
     }
 
     /// A launch whose node is no longer listed: it ended when it was last seen, or a little later.
-    pub(super) fn note_lost(&mut self, id: &NodeId, launch: &Launch, now: Instant) {
-        let ended = ended_unseen(launch, now);
+    pub(super) fn note_lost(&mut self, id: &NodeId, launch: &Launch, record: &NodeRecord, now: Instant) {
+        let ended = with_readiness(ended_unseen(launch, now), record);
         self.ended.push((id.clone(), ended.clone()));
         self.newest.push((id.clone(), ended));
     }
@@ -66,6 +67,13 @@ impl Launches {
 
 fn ended_unseen(launch: &Launch, no_later_than: Instant) -> Launch {
     Launch { ended_at: Some(launch.unseen_end(no_later_than)), presumed: true, ..launch.clone() }
+}
+
+/// With the end of a launch goes when it was ready: the ledger's own fact is the next launch's soon.
+fn with_readiness(launch: Launch, record: &NodeRecord) -> Launch {
+    let of_launch = record.ready.as_ref().filter(|ready| ready.launched_at == Some(launch.launched_at));
+    let ready_at = launch.ready_at.or(of_launch.filter(|_| launch.ended_at.is_some()).map(|ready| ready.at));
+    Launch { ready_at, ..launch }
 }
 
 /// The newest launch as it is to be written, if that differs from what is written.
@@ -126,13 +134,18 @@ fn first_sight(look: &Look, launched_at: Instant, up: bool) -> Option<Launch> {
     if !up && told_end.is_none() && look.now - launched_at > UNSEEN {
         return None;
     }
+    let cause = cause(look, launched_at);
+    let by_wake = cause.filter(|claim| claim.source.is_some());
     let launch = Launch {
         launched_at,
         instance_type: look.seen.instance_type.clone(),
         seen_at: look.now,
         ended_at: None,
         used: used(look, launched_at, None),
-        source: cause(look, launched_at),
+        source: cause.and_then(|claim| claim.source),
+        wanted_at: by_wake.and_then(|claim| claim.wake),
+        path: by_wake.and_then(|claim| claim.path.clone()),
+        ready_at: None,
         automatic_address: has_automatic_address(look),
         presumed: false,
     };
@@ -145,11 +158,11 @@ fn has_automatic_address(look: &Look) -> bool {
 }
 
 /// Our own START caused it if it was claimed on the launch before and not long before this one.
-fn cause(look: &Look, launched_at: Instant) -> Option<WakeSource> {
+fn cause(look: &Look, launched_at: Instant) -> Option<&Claim> {
     let soon = |at: Instant| launched_at <= at + UNSEEN && at <= launched_at + UNSEEN;
     let ours =
         |claim: &&Claim| claim.kind == ClaimKind::Start && claim.launched_at < Some(launched_at) && soon(claim.at);
-    look.record.claim.as_ref().filter(ours).and_then(|claim| claim.source)
+    look.record.claim.as_ref().filter(ours)
 }
 
 /// The count of launches for nothing after one more: the newest launch if it is over, or the one before it, which nobody may

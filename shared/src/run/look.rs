@@ -16,11 +16,13 @@ use std::collections::BTreeMap;
 pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) -> Look {
     let pool = ctx.pools.get(&seen.pool);
     let wake = record.last_wake(&seen.id);
+    let cause = wake.map(|newest| cause(ctx, newest, record.wakes(&seen.id)));
     Look {
         record: record.node(&seen.id),
         demand: record.demand,
         wake: wake.map(|wake| wake.at),
-        wake_source: wake.map(|newest| source(ctx, newest, record.wakes(&seen.id))),
+        wake_source: cause.map(|wake| wake.source),
+        wake_path: cause.and_then(|wake| wake.path.clone()),
         used: Err(Unread::Failed),
         now: ctx.now,
         drained_since: record.closed_gate(ctx.now).filter(|gate| gate.drain).map(|gate| gate.since),
@@ -42,10 +44,10 @@ pub(super) fn without_use(ctx: &Context, seen: NodeSeen, record: &PoolRecord) ->
 }
 
 /// A pre-warm takes nothing from what woke the node for longer a little earlier.
-fn source<'a>(ctx: &Context, newest: &Wake, wakes: impl Iterator<Item = &'a Wake>) -> WakeSource {
+fn cause<'a>(ctx: &Context, newest: &'a Wake, wakes: impl Iterator<Item = &'a Wake>) -> &'a Wake {
     let ends = newest.at + ctx.policy.prewarm;
     let mut longer = wakes.filter(|wake| wake.source != WakeSource::Prewarm && wake.at + ctx.policy.idle > ends);
-    longer.next().filter(|_| newest.source == WakeSource::Prewarm).map_or(newest.source, |wake| wake.source)
+    longer.next().filter(|_| newest.source == WakeSource::Prewarm).unwrap_or(newest)
 }
 
 /// The call that reads every signal of the running nodes; none where no running node has a signal.

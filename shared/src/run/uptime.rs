@@ -154,7 +154,7 @@ impl UptimeRun {
         for (pool, record) in known.iter() {
             let is_here = |id: &NodeId| listed.iter().any(|seen| seen.id == *id && seen.pool == *pool);
             for (id, launch) in open_launches(record).filter(|(id, _)| !is_here(id)) {
-                launches.entry(pool.clone()).or_default().note_lost(id, launch, self.ctx.now);
+                launches.entry(pool.clone()).or_default().note_lost(id, launch, &record.node(id), self.ctx.now);
             }
             self.tell_vanished(pool, record, listed);
         }
@@ -287,6 +287,9 @@ pub(super) fn present_launch(seen: &NodeSeen) -> Option<Launch> {
         ended_at: None,
         used: None,
         source: None,
+        wanted_at: None,
+        path: None,
+        ready_at: None,
         automatic_address: seen.public_address == Some(PublicAddress::Automatic),
         presumed: false,
     })

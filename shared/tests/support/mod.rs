@@ -468,6 +468,7 @@ pub(crate) fn look_at(node: Node) -> LookBuilder {
         demand: 0,
         wake: None,
         wake_source: None,
+        wake_path: None,
         used: Err(Unread::SourceSilent),
         now: at("12:00"),
         drained_since: None,
@@ -616,6 +617,7 @@ pub(crate) fn claim(kind: ClaimKind, clock: &str, launched_at: Option<Instant>) 
         open_until: at(clock) + seconds(60),
         wake: None,
         source: None,
+        path: None,
         tries: 1,
         answer: None,
     }

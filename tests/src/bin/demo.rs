@@ -84,7 +84,7 @@ async fn keep(stage: Stage) -> StageResult<()> {
         println!("  export {name}={value}");
     }
     let command = binary("reveille")?;
-    for words in ["status", "events --since 1d", "doctor"] {
+    for words in ["status", "events --since 1d", "report", "doctor"] {
         println!("  {} {words}", command.display());
     }
     println!("\nCtrl-C ends it.");

@@ -219,6 +219,7 @@ pub(crate) fn claim_of(kind: ClaimKind, by: &str) -> Claim {
         open_until: morning() + seconds(60),
         wake: Some(morning()),
         source: Some(WakeSource::LogLine),
+        path: None,
         tries: 1,
         answer: None,
     }

@@ -171,6 +171,9 @@ mod tests {
             ended_at: None,
             used: None,
             source: Some(WakeSource::LogLine),
+            wanted_at: None,
+            path: None,
+            ready_at: None,
             automatic_address: false,
             presumed: false,
         };

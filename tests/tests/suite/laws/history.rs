@@ -27,6 +27,9 @@ pub(crate) fn launch(at: i64, ended: Option<i64>) -> Launch {
         ended_at: ended.map(|minute| morning() + minutes(minute)),
         used: Some(true),
         source: Some(WakeSource::LogLine),
+        wanted_at: None,
+        path: None,
+        ready_at: None,
         automatic_address: false,
         presumed: false,
     }
