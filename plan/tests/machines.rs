@@ -334,6 +334,25 @@ fn on_a_busy_day_too() {
     }
 }
 
+/// A caller's wake speaks for longer than the pre-warm that replaces it after the caller has given up.
+#[test]
+fn a_pre_warm_may_take_time_back() {
+    let plan = OnDemand { prewarms: true, boot: 120, patience: 30, ..plan(60, 5, 5) };
+    let events = [(36_000, Outside::Entry), (36_010, Outside::Call { lasts: 60 }), (37_200, Outside::Entry)];
+    compare("an hour and five minutes", &plan, &events.map(|(at, what)| Event { at: FROM + at, what }), FROM + 86_400);
+}
+
+/// Refused nodes are tried again while somebody waits, and not in the past.
+#[test]
+fn with_callers_who_wait_for_no_capacity_too() {
+    let events = random_events(21, 1, 120);
+    for (nodes, patience) in [(1, 20), (2, 20), (3, 170)] {
+        let mut plan = OnDemand { nodes, refusal: 0.6, patience, seed: 8, ..plan(10, 10, 5) };
+        plan.rules.calls_per_node = Some(1);
+        compare(&format!("{nodes} nodes, patience of {patience} s"), &plan, &events, FROM + 86_400);
+    }
+}
+
 #[test]
 fn with_several_nodes_too() {
     let day = 86_400;

@@ -87,18 +87,19 @@ impl Events {
     /// # Errors
     /// As for [`Calls::next_call`].
     pub fn next_event(&mut self) -> Result<Option<Event>, TraceFault> {
-        while !self.is_over && self.held.peek().is_none_or(|Reverse(first)| first.at > self.known_to) {
-            match self.calls.next_call()? {
-                Some(call) => self.announce(call),
-                None => self.is_over = true,
+        loop {
+            while !self.is_over && self.held.peek().is_none_or(|Reverse(first)| first.at > self.known_to) {
+                match self.calls.next_call()? {
+                    Some(call) => self.announce(call),
+                    None => self.is_over = true,
+                }
+            }
+            // One that does not count says nothing of the next, before which others may be to come.
+            match self.held.pop() {
+                Some(Reverse(event)) if !(self.from..self.to).contains(&event.at) => {}
+                event => return Ok(event.map(|Reverse(event)| event)),
             }
         }
-        while let Some(Reverse(event)) = self.held.pop() {
-            if (self.from..self.to).contains(&event.at) {
-                return Ok(Some(event));
-            }
-        }
-        Ok(None)
     }
 
     fn announce(&mut self, call: Call) {

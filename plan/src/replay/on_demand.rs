@@ -352,10 +352,10 @@ impl Replay {
         seat.entry = record.leases.remove_entry(&seat.id);
         self.free.push(place);
         record.leased = Some(instant(at));
-        // As long as another lease holds the node, nothing else is decided about it; another may be started.
+        // As long as another lease holds the node, nothing else is decided about it, and fewer calls want no more nodes.
         let is_last = record.leases.is_empty();
         self.serve_waiting(at);
-        if is_last || !self.all_run() {
+        if is_last {
             self.want_tick(at);
         }
     }
@@ -387,6 +387,7 @@ impl Replay {
 
     fn set_now(&mut self, at: i64) {
         let now = instant(at);
+        debug_assert!(self.looks.iter().all(|look| look.now <= now), "time does not go back");
         self.looks.iter_mut().for_each(|look| look.now = now);
     }
 
@@ -509,10 +510,6 @@ impl Replay {
         if let Some((n, source)) = start {
             self.start(n, source, at);
             self.start_what_is_wanted(at, &mut BTreeSet::from([n]));
-        }
-        // Another node that is up may hide it from the answer.
-        if let Some(retry) = self.next_retry(at) {
-            self.want_tick(retry);
         }
         // A window may open at any tick.
         if !self.plan.rules.warm.is_empty() {
