@@ -323,7 +323,8 @@ async fn a_right_whose_lack_ends_the_run() {
     let report = scene.doctor().await.json();
     let refused = texts(&report, "refusals", "findings");
     for text in [
-        "reveille-budget-guard was refused in the last day: publish (AuthorizationError)",
+        "reveille-budget-guard was refused in the last day: publish alert#all#budget",
+        "(AuthorizationError)",
         "reveille-uptime-alarm was refused in the last day: read ledger (AccessDenied)",
     ] {
         assert!(refused.contains(text), "{text}: {refused}");

@@ -162,8 +162,9 @@ async fn look(session: &Session, bar: &ProgressBar) -> Vec<Check> {
             names.into_iter().for_each(|name| add(Check::not(name, error.clone())));
         }
         None => {
-            add(signals::metrics(&case).await);
-            add(signals::counted(&case, &mut looker).await);
+            let (metrics, missing) = signals::metrics(&case).await;
+            add(metrics);
+            add(signals::counted(&case, &mut looker, &missing).await);
             add(nodes::shared(&case).await);
             add(nodes::stop_protection(&case).await);
             add(nodes::spot(&case).await);

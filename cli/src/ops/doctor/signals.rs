@@ -10,9 +10,9 @@ use reveille::observation::{Series, SignalKind};
 use reveille::run::{Call, MetricRef, PoolPolicy, take_activity};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Metrics that had no point in the last two weeks, which is as far as CloudWatch lists them.
-pub(super) async fn metrics(case: &Case<'_>) -> Check {
-    let mut check = Check::new("metrics");
+/// Metrics that had no point in the last two weeks, which is as far as CloudWatch lists them; and which.
+pub(super) async fn metrics(case: &Case<'_>) -> (Check, BTreeSet<MetricRef>) {
+    let (mut check, mut all_missing) = (Check::new("metrics"), BTreeSet::new());
     let mut listed: BTreeMap<(String, String), Option<Vec<BTreeMap<String, String>>>> = BTreeMap::new();
     for (name, pool) in &case.config().pools {
         for metric in wanted(&pool.policy) {
@@ -25,9 +25,10 @@ pub(super) async fn metrics(case: &Case<'_>) -> Check {
             let mut missing = exact(case, name, metric);
             missing.retain(|metric| !there.contains(&metric.dimensions));
             check.findings.extend(missing.iter().map(|metric| finding(name.as_str(), metric, there)));
+            all_missing.extend(missing);
         }
     }
-    check
+    (check, all_missing)
 }
 
 /// The metric, or that of each node; a pool without a node has none of its nodes' metrics.
@@ -42,7 +43,7 @@ const WEEK: TimeDelta = TimeDelta::days(7);
 
 /// Metrics that counted nothing though their pool ran. A metric filter whose pattern matches no line gives zeros: they prove
 /// that the source is alive, and say that nobody came.
-pub(super) async fn counted(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
+pub(super) async fn counted(case: &Case<'_>, looker: &mut Looker<'_>, missing: &BTreeSet<MetricRef>) -> Check {
     let mut check = Check::new("counted requests");
     let to = case.session.now;
     let from = (to - WEEK).duration_trunc(TimeDelta::minutes(1)).unwrap_or(to - WEEK);
@@ -50,8 +51,9 @@ pub(super) async fn counted(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
         let requests = pool.policy.signals.iter().filter(|signal| signal.kind == SignalKind::Requests);
         requests.map(move |signal| (name, &signal.metric))
     });
-    let uses: Vec<(&PoolName, &MetricRef, BTreeSet<MetricRef>)> =
-        pools.map(|(name, metric)| (name, metric, exact(case, name, metric))).collect();
+    // One that is missing is found already.
+    let uses = pools.map(|(name, metric)| (name, metric, &exact(case, name, metric) - missing));
+    let uses: Vec<_> = uses.filter(|(.., exact)| !exact.is_empty()).collect();
     let metrics: BTreeMap<_, _> = uses
         .iter()
         .flat_map(|(.., exact)| exact.iter().cloned())
