@@ -1,13 +1,17 @@
 //! A stage with an operator: the built command `reveille` against the local AWS, the functions it asks, and their logs.
 
 use crate::lambda_api::{Deployed, Functions, serve};
+use crate::local_aws::CallSeen;
 use crate::runtime_api::{Function, Invocation, LocalServer};
 use crate::stage::{Stage, StageResult, binary};
 use aws_sdk_cloudwatchlogs::types::InputLogEvent;
+use axum::Router;
+use axum::routing::get;
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::process::Command;
 
 /// The deployment's name.
@@ -181,4 +185,56 @@ fn time_in(line: &str) -> Option<DateTime<Utc>> {
 /// Where Lambda puts the log of a function.
 pub fn group(function: &str) -> String {
     format!("/aws/lambda/{NAME}-{function}")
+}
+
+/// What a look may ask of AWS.
+const READS: [&str; 17] = [
+    "BatchGetItem",
+    "DescribeBudget",
+    "DescribeInstanceAttribute",
+    "DescribeInstanceStatus",
+    "DescribeInstances",
+    "DescribeNotificationsForBudget",
+    "DescribeRule",
+    "DescribeSpotInstanceRequests",
+    "DescribeVolumes",
+    "FilterLogEvents",
+    "GetCallerIdentity",
+    "GetItem",
+    "GetMetricData",
+    "ListMetrics",
+    "ListSubscriptionsByTopic",
+    "ListTargetsByRule",
+    "Query",
+];
+
+/// Dry runs, which EC2 answers with 412: they change nothing.
+const DRY_RUNS: [&str; 3] = ["ModifyInstanceAttribute", "StartInstances", "StopInstances"];
+
+/// The stage keeps the functions' lines, as Lambda does.
+const KEPT: &str = "PutLogEvents";
+
+/// Whether a call changed nothing.
+pub fn only_looks(call: &CallSeen) -> bool {
+    let action = call.action.as_str();
+    READS.contains(&action) || action == KEPT || call.status == 412 && DRY_RUNS.contains(&action)
+}
+
+/// A clock for `REVEILLE_CLOCK_URL`: its address, and what serves it until it is dropped. `answer` is told how often it was
+/// looked at before.
+///
+/// # Errors
+/// There is no free port.
+pub async fn clock<F, Answer>(answer: F) -> StageResult<(String, LocalServer)>
+where
+    F: Fn(usize) -> Answer + Clone + Send + Sync + 'static,
+    Answer: Future<Output = DateTime<Utc>> + Send + 'static,
+{
+    let looks = Arc::new(AtomicUsize::new(0));
+    let look = move || {
+        let answer = answer(looks.fetch_add(1, Ordering::SeqCst));
+        async move { axum::Json(json!({ "now_ms": answer.await.timestamp_millis() })) }
+    };
+    let server = LocalServer::start(Router::new().route("/clock", get(look)), 0).await?;
+    Ok((format!("http://{}/clock", server.address()), server))
 }

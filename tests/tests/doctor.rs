@@ -2,13 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and its helpers too")]
 
-use axum::Router;
-use axum::routing::get;
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille::aws::BeatWriter;
 use reveille::domain::{Beat, NodeId};
-use reveille_tests::operator::{NAME, Operated, Said};
-use reveille_tests::stage::{BUDGET, LOAD_BALANCER, LOG_GROUP, Stage, TABLE, pool_behind, voice_pools};
+use reveille_tests::local_aws::LocalAws;
+use reveille_tests::operator::{NAME, Operated, Said, clock, only_looks};
+use reveille_tests::stage::{LOAD_BALANCER, LOG_GROUP, Stage, TABLE, pool_behind, voice_pools};
 use serde_json::{Value, json};
 
 fn nine() -> DateTime<Utc> {
@@ -22,7 +21,7 @@ const SCHEDULES: [(&str, &str); 3] =
 const CALL: &str = r#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "POST /v1/calls HTTP/1.1" 200 3 "-" "voice-app/3.1""#;
 
 /// A deployment in which nothing is wrong: one node that is running, a subscriber who has confirmed, every metric, a log with a
-/// call, rules, a heartbeat.
+/// call, rules, a heartbeat, a budget.
 struct Scene {
     operated: Operated,
     node: NodeId,
@@ -56,6 +55,9 @@ impl Scene {
         events.put_rule().name(&rule).event_pattern(r#"{"source": ["aws.ec2"]}"#).send().await.unwrap();
         scene.aim(&rule, "wake").await;
         scene.log_lines(LOG_GROUP, &[CALL.to_owned()]).await;
+        if !scene.stage().vars["REVEILLE_BUDGET"].is_empty() {
+            assert!(scene.stage().look_at_budget().await.result.is_ok());
+        }
         scene
     }
 
@@ -107,6 +109,12 @@ impl Scene {
         self.operated.write(group, "front-1", lines).await.unwrap();
     }
 
+    /// AWS shows this much of the month.
+    async fn bill(&self, usd: &str) {
+        let account = self.topic().split(':').nth(4).unwrap();
+        self.stage().aws.bill(account, "reveille", usd, None).await;
+    }
+
     async fn doctor(&self) -> Said {
         self.operated.reveille(&["doctor", "--json"]).await
     }
@@ -142,10 +150,24 @@ async fn a_deployment_that_is_well_has_no_finding_and_nothing_is_changed() {
     let scene = Scene::new().await;
     scene.stage().aws.clear_calls().await;
     scene.finds(&[], &[]).await;
-    let writes = ["UpdateItem", "PutItem", "Publish", "CreateBudget", "PutMetricData", "PutRule"];
-    let calls = scene.stage().aws.calls().await;
-    assert!(calls.iter().all(|call| !writes.contains(&call.action.as_str())), "{calls:?}");
+    let changes: Vec<_> = scene.stage().aws.calls().await.into_iter().filter(|call| !only_looks(call)).collect();
+    assert!(changes.is_empty(), "{changes:?}");
     assert_eq!(scene.stage().state(&scene.node).await.unwrap(), "running", "its dry runs are dry");
+}
+
+/// The row of one check.
+fn row<'a>(report: &'a Value, check: &str) -> &'a Value {
+    report["checks"].as_array().unwrap().iter().find(|row| row["check"] == check).unwrap()
+}
+
+/// The texts of one check's list.
+fn texts(report: &Value, check: &str, list: &str) -> String {
+    row(report, check)[list].to_string()
+}
+
+/// The fault of one call.
+fn refuse(service: &str, action: &str, times: i64) -> Value {
+    json!([{"service": service, "action": action, "code": "AccessDenied", "times": times}])
 }
 
 /// The pool `voice` with something else in it.
@@ -206,6 +228,57 @@ async fn a_heartbeat_that_stopped() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_that_cloudwatch_did_not_answer_is_not_one_that_stopped() {
+    let scene = Scene::new().await;
+    // The first call of a look is for the signals, the next for the heartbeat.
+    let fault = json!([{"service": "cloudwatch", "action": "GetMetricData", "skip": 1, "body": {"status_code": "InternalError"}, "times": -1}]);
+    scene.stage().aws.faults(fault).await;
+    let report = scene.doctor().await.json();
+    assert_eq!(row(&report, "heartbeat")["findings"], json!([]), "{report}");
+    assert!(texts(&report, "heartbeat", "not_checked").contains("Reveille Ticks"), "{report}");
+}
+
+#[tokio::test]
+async fn what_one_question_could_not_ask_hides_nothing_of_the_others() {
+    let scene = Scene::with(&voice_with("instance_types", json!(["g6.xlarge", "trn1.2xlarge"])), &[]).await;
+    let stage = scene.stage();
+    let second = stage.add_node("gpu-2", "voice", true).await.unwrap();
+    for node in [&scene.node, &second] {
+        stage.aws.config(json!({"instance": node, "disable_api_stop": true})).await;
+    }
+    scene.events().disable_rule().name(format!("{NAME}-budget-guard")).send().await.unwrap();
+    // The first call of each kind.
+    for (service, action) in
+        [("events", "DescribeRule"), ("ec2", "DescribeInstanceAttribute"), ("cloudwatch", "ListMetrics")]
+    {
+        stage.aws.faults(refuse(service, action, 1)).await;
+    }
+    stage.aws.faults(refuse("dynamodb", "Query", -1)).await;
+    let report = scene.doctor().await.json();
+    let found = [
+        ("schedules", "reveille-budget-guard is disabled", "read rule reveille-idle-check"),
+        ("stop protection", "gpu-2", "read the stop protection"),
+        ("prices", "trn1.2xlarge", "read history"),
+    ];
+    for (check, finding, why) in found {
+        assert!(texts(&report, check, "findings").contains(finding), "{check}: {report}");
+        assert!(texts(&report, check, "not_checked").contains(why), "{check}: {report}");
+    }
+    assert!(texts(&report, "metrics", "not_checked").contains("list metrics"), "{report}");
+}
+
+#[tokio::test]
+async fn without_the_list_of_nodes_no_metric_is_well() {
+    let metric = json!([{"namespace": "App", "metric": "Sessions", "dimensions": {"Node": "{node}"}}]);
+    let scene = Scene::with(&voice_with("open", metric), &[]).await;
+    scene.stage().aws.faults(refuse("ec2", "DescribeInstances", -1)).await;
+    let report = scene.doctor().await.json();
+    for check in ["metrics", "counted requests", "stop protection", "spot", "beats", "clocks", "prices"] {
+        assert!(texts(&report, check, "not_checked").contains("describe nodes failed"), "{check}: {report}");
+    }
+}
+
+#[tokio::test]
 async fn a_right_that_a_function_lacks_before_it_is_needed() {
     let scene = Scene::new().await;
     let refuse =
@@ -229,6 +302,33 @@ async fn a_right_that_was_missing_when_it_was_needed() {
     scene
         .finds(&["refusals"], &["reveille-idle-check was refused in the last day: read activity (AccessDenied)"])
         .await;
+}
+
+#[tokio::test]
+async fn a_right_whose_lack_ends_the_run() {
+    let budget = ("REVEILLE_BUDGET", r#"{"amount": 1, "currency": "USD"}"#);
+    let scene = Scene::with(&voice_pools(), &[budget]).await;
+    let stage = scene.stage();
+    stage.pass(TimeDelta::minutes(40)).await;
+    stage.aws.faults(json!([{"service": "sns", "action": "Publish", "code": "AuthorizationError", "times": -1}])).await;
+    let guard = stage.look_at_budget().await;
+    assert!(guard.result.is_err(), "it fails visibly: {guard:?}");
+    scene.operated.log("budget-guard", &guard.logs).await.unwrap();
+    stage.aws.clear_faults().await;
+    stage.aws.faults(refuse("dynamodb", "BatchGetItem", -1)).await;
+    let alarm = stage.look_at_uptime().await;
+    assert!(alarm.result.is_err(), "it fails visibly: {alarm:?}");
+    scene.operated.log("uptime-alarm", &alarm.logs).await.unwrap();
+    stage.aws.clear_faults().await;
+    let report = scene.doctor().await.json();
+    let refused = texts(&report, "refusals", "findings");
+    for text in [
+        "reveille-budget-guard was refused in the last day: publish alert#all#budget",
+        "(AuthorizationError)",
+        "reveille-uptime-alarm was refused in the last day: read ledger (AccessDenied)",
+    ] {
+        assert!(refused.contains(text), "{text}: {refused}");
+    }
 }
 
 #[tokio::test]
@@ -264,6 +364,46 @@ async fn a_metric_of_each_node_that_one_node_does_not_send() {
 }
 
 #[tokio::test]
+async fn a_metric_that_counted_no_request_in_a_week() {
+    let mut pools = voice_pools();
+    let metric = |name: &str| json!({"namespace": "App", "metric": name, "dimensions": {"Front": "a"}});
+    pools["voice"]["requests"] = json!([metric("Requests")]);
+    let scene = Scene::with(&pools, &[]).await;
+    let put = async |value: f64| {
+        let front = aws_sdk_cloudwatch::types::Dimension::builder().name("Front").value("a").build();
+        let datum = aws_sdk_cloudwatch::types::MetricDatum::builder()
+            .metric_name("Requests")
+            .dimensions(front)
+            .timestamp(aws_sdk_cloudwatch::primitives::DateTime::from_secs(nine().timestamp() - 600))
+            .value(value)
+            .build();
+        let cloudwatch = aws_sdk_cloudwatch::Client::new(&scene.stage().sdk);
+        cloudwatch.put_metric_data().namespace("App").metric_data(datum).send().await.unwrap();
+    };
+    put(0.0).await;
+    let texts = ["App Requests with Front=a counted no request in a week, and pool voice ran", "stopped as idle"];
+    scene.finds(&["counted requests"], &texts).await;
+    put(1.0).await;
+    scene.finds(&[], &[]).await;
+}
+
+#[tokio::test]
+async fn a_pool_that_did_not_run_says_nothing_of_its_metric() {
+    let scene = Scene::new().await;
+    let ec2 = aws_sdk_ec2::Client::new(&scene.stage().sdk);
+    ec2.stop_instances().instance_ids(scene.node.as_str()).send().await.unwrap();
+    scene.stage().pass(TimeDelta::minutes(2)).await;
+    scene.operated.tick().await.unwrap();
+    scene.stage().pass(TimeDelta::days(8)).await;
+    let now = nine() + TimeDelta::days(8);
+    scene.beat(now - TimeDelta::minutes(3)).await;
+    scene.bill("3.00").await;
+    scene.log_lines(LOG_GROUP, &[CALL.to_owned()]).await;
+    let report = scene.finds(&[], &[]).await.json();
+    assert!(texts(&report, "counted requests", "undecided").contains("no node of pool voice ran"), "{report}");
+}
+
+#[tokio::test]
 async fn a_filter_that_matched_nothing_in_a_week() {
     let noise = CALL.replace("/v1/calls", "/health");
     let logs = json!([{"group": "/app/api", "lines": {"paths": ["/v2"]}}]);
@@ -273,7 +413,10 @@ async fn a_filter_that_matched_nothing_in_a_week() {
         scene.finds(&["log matches"], &["no line of /app/api matched `logs` of pool voice in a week, of 2"]).await;
     assert!(!said.out.contains(LOG_GROUP), "the other log has a call: {}", said.out);
     scene.stage().pass(TimeDelta::days(8)).await;
-    scene.beat(nine() + TimeDelta::days(8) - TimeDelta::minutes(3)).await;
+    let now = nine() + TimeDelta::days(8);
+    scene.beat(now - TimeDelta::minutes(3)).await;
+    scene.bill("120.00").await;
+    scene.stage().put_points(&[("RequestCount", now - TimeDelta::hours(1), 1.0)]).await.unwrap();
     scene.finds(&["log matches"], &["the log /app/front of pool voice had no line in a week"]).await;
 }
 
@@ -352,14 +495,23 @@ async fn a_budget_that_counts_nothing() {
     scene.stage().pass(TimeDelta::hours(2)).await;
     scene.beat(tenth + TimeDelta::hours(26) - TimeDelta::minutes(5)).await;
     scene.finds(&["cost tag"], &["shows nothing spent", "TagKey=reveille:pool,Status=Active"]).await;
-    let account = scene.topic().split(':').nth(4).unwrap().to_owned();
-    scene.stage().aws.bill(&account, "reveille", "0.40", None).await;
+    scene.bill("0.40").await;
     scene.finds(&[], &[]).await;
 }
 
 #[tokio::test]
+async fn a_budget_that_nobody_made() {
+    let scene = Scene::new().await;
+    let account = scene.topic().split(':').nth(4).unwrap().to_owned();
+    let budgets = aws_sdk_budgets::Client::new(&scene.stage().sdk);
+    let report = scene.finds(&[], &[]).await.json();
+    assert!(texts(&report, "cost tag", "undecided").contains("less than $1"), "{report}");
+    budgets.delete_budget().account_id(&account).budget_name("reveille").send().await.unwrap();
+    scene.finds(&["cost tag"], &["there is no AWS budget reveille", "/aws/lambda/reveille-budget-guard"]).await;
+}
+
+#[tokio::test]
 async fn no_budget_at_all() {
-    assert!(!BUDGET.is_empty());
     Scene::with(&voice_pools(), &[("REVEILLE_BUDGET", "")])
         .await
         .finds(&["cost tag"], &["no budget is configured"])
@@ -398,14 +550,31 @@ async fn a_beat_that_stopped_and_a_clock_that_is_ahead() {
 #[tokio::test]
 async fn a_clock_of_this_machine_that_is_off() {
     let mut scene = Scene::new().await;
-    let ahead = (nine() + TimeDelta::seconds(90)).timestamp_millis();
-    let router = Router::new().route("/clock", get(move || async move { axum::Json(json!({"now_ms": ahead})) }));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/clock", listener.local_addr().unwrap());
-    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let (url, _server) = clock(|_| async { nine() + TimeDelta::seconds(90) }).await.unwrap();
     scene.operated.shell.insert("REVEILLE_CLOCK_URL".to_owned(), url);
     scene.finds(&["clocks"], &["the clock of this machine is 90 s ahead of AWS's"]).await;
-    server.abort();
+}
+
+#[tokio::test]
+async fn the_time_that_the_checks_take_is_nobodys_clock_that_is_off() {
+    let mut scene = Scene::with(&voice_with("beat", json!(true)), &[]).await;
+    let endpoint = scene.stage().aws.endpoint().to_owned();
+    // Ninety seconds pass once it has begun.
+    let look = move |n: usize| {
+        let aws = LocalAws::attach(&endpoint);
+        async move {
+            let now = aws.now().await;
+            if n == 0 {
+                aws.advance_clock(TimeDelta::seconds(90)).await;
+            }
+            now
+        }
+    };
+    let (url, _server) = clock(look).await.unwrap();
+    scene.operated.shell.insert("REVEILLE_CLOCK_URL".to_owned(), url);
+    let writer = BeatWriter::new(&scene.stage().sdk, TABLE);
+    writer.write(&scene.node, &beat(nine() + TimeDelta::seconds(80))).await.unwrap();
+    scene.finds(&[], &[]).await;
 }
 
 #[tokio::test]

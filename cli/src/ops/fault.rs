@@ -2,7 +2,6 @@
 
 use reveille::config::ConfigFaults;
 use reveille::error::CallError;
-use std::process::ExitCode;
 
 /// The exit codes, as every `--help` shows them.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
@@ -27,12 +26,12 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Self::No(_) => 1,
             Self::Usage(_) => 2,
             Self::Aws(_) => 3,
-        })
+        }
     }
 }
 

@@ -94,14 +94,71 @@ impl<'a> Looker<'a> {
         Ok(fleet(&nodes, &self.records(), &history, disks, now))
     }
 
+    /// The nodes of each pool: those that are listed, and those that are gone and were its own.
+    pub(crate) fn members(&self) -> BTreeMap<PoolName, BTreeSet<NodeId>> {
+        let alive = || self.nodes().iter().filter(|seen| seen.state != NodeState::Gone);
+        let listed: BTreeSet<&NodeId> = alive().map(|seen| &seen.id).collect();
+        let mut members: BTreeMap<PoolName, BTreeSet<NodeId>> = BTreeMap::new();
+        let mut add = |pool: &PoolName, id: &NodeId| {
+            members.entry(pool.clone()).or_default().insert(id.clone());
+        };
+        alive().for_each(|seen| add(&seen.pool, &seen.id));
+        for (pool, record) in &self.records() {
+            record.nodes.keys().filter(|id| !listed.contains(id)).for_each(|id| add(pool, id));
+        }
+        for (_, answer) in &self.answers {
+            if let Answer::History(Ok(history)) = answer {
+                for (pool, ended) in history {
+                    ended.iter().filter(|(id, _)| !listed.contains(id)).for_each(|(id, _)| add(pool, id));
+                }
+            }
+        }
+        members
+    }
+
+    /// Why the nodes or the ledger are not known: what stands on them is not known either.
+    pub(crate) fn lost(&self) -> Option<CallError> {
+        lost(&self.answers)
+    }
+
+    /// Whether AWS's own figure of the month was read.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.answers.iter().any(|(_, answer)| matches!(answer, Answer::Budget(Ok(_))))
+    }
+
     /// What could not be read.
     pub(crate) fn failures(&self) -> Vec<CallError> {
         self.answers.iter().filter_map(|(_, answer)| answer.failure().cloned()).collect()
     }
 }
 
+fn lost(answers: &[(Call, Answer)]) -> Option<CallError> {
+    let of_the_look = |call: &Call| matches!(call, Call::DescribeNodes { .. } | Call::ReadLedger { .. });
+    let mut of_the_look = answers.iter().filter(|(call, _)| of_the_look(call));
+    of_the_look.find_map(|(_, answer)| answer.failure().cloned())
+}
+
 async fn read(aws: &Aws, call: &Call) -> Answer {
     let until = Moment::now() + LONGEST_STEP;
     let answered = timeout_at(until, aws.answer(call, until)).await;
     answered.unwrap_or_else(|_| call.failed(CallError::timed_out(call.name().replace('_', " "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_was_cut_off_is_lost_as_one_that_was_refused() {
+        let all = Call::DescribeNodes { pools: None };
+        let ledger = Call::ReadLedger { pools: BTreeSet::new() };
+        let budget = Call::ReadBudget { name: "reveille".to_owned() };
+        let nodes = || (all.clone(), Answer::Nodes(Ok(Vec::new())));
+        let failed = |call: &Call| (call.clone(), call.failed(CallError::timed_out("describe")));
+        assert_eq!(lost(&[nodes(), failed(&budget)]), None);
+        for call in [&all, &ledger] {
+            let error = lost(&[nodes(), failed(call)]).expect("it is lost");
+            assert_eq!(error.code, "Timeout");
+        }
+    }
 }

@@ -17,9 +17,13 @@ use chrono::TimeDelta;
 use clap::{Args, Subcommand};
 use fault::{EXIT_CODES, Fault};
 use reveille::operator::Meant;
+use serde_json::json;
 use session::Reach;
 use std::io::Write as _;
 use std::process::ExitCode;
+
+/// The functions of a deployment.
+const FUNCTIONS: [&str; 4] = ["wake", "idle-check", "uptime-alarm", "budget-guard"];
 
 /// The node or pool that is meant.
 #[derive(Debug, Clone, Args)]
@@ -192,6 +196,7 @@ pub(crate) fn exit_codes() -> &'static str {
 
 /// Runs one command to its end.
 pub(crate) fn run(command: Command) -> ExitCode {
+    let as_json = command.reach().json;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let said = match runtime {
         Ok(runtime) => runtime.block_on(carry_out(command)),
@@ -204,31 +209,58 @@ pub(crate) fn run(command: Command) -> ExitCode {
             ExitCode::from(said.code)
         }
         Err(fault) => {
-            eprintln!("reveille: {}", fault.to_string().trim_end());
-            fault.code()
+            let why = show::plain(fault.to_string().trim_end());
+            eprintln!("reveille: {why}");
+            if as_json {
+                let value = json!({ "error": why, "exit_code": fault.code() });
+                let _ = std::io::stdout().write_all(show::json(&value).as_bytes());
+            }
+            ExitCode::from(fault.code())
         }
     }
 }
+
+impl Command {
+    fn reach(&self) -> &Reach {
+        match self {
+            Self::Status { reach, .. }
+            | Self::Wake { reach, .. }
+            | Self::Wait { reach, .. }
+            | Self::Hold { reach, .. }
+            | Self::Release { reach, .. }
+            | Self::Events { reach, .. }
+            | Self::Doctor { reach }
+            | Self::Gate { to: GateTo::Close { reach, .. } | GateTo::Open { reach, .. } } => reach,
+        }
+    }
+}
+
+/// What is waited for where a function is asked.
+const ASKING: &str = "asking the wake function";
 
 async fn carry_out(command: Command) -> Result<Said, Fault> {
     let said = match command {
         Command::Status { pool, reach } => status::show(&reach, pool.as_deref()).await?,
         Command::Wake { which, wait, reach } => {
-            let woken = steer::wake(&reach, which.clone().into()).await?;
+            let woken = show::waiting(ASKING, steer::wake(&reach, which.clone().into())).await?;
             if wait { wait::wait(&reach, which.into(), TimeDelta::minutes(10)).await? } else { woken }
         }
         Command::Wait { which, timeout, reach } => wait::wait(&reach, which.into(), timeout).await?,
-        Command::Hold { which, lasts, note, reach } => steer::hold(&reach, which.into(), lasts, note).await?,
-        Command::Release { which, reach } => steer::release(&reach, which.into()).await?,
+        Command::Hold { which, lasts, note, reach } => {
+            show::waiting(ASKING, steer::hold(&reach, which.into(), lasts, note)).await?
+        }
+        Command::Release { which, reach } => show::waiting(ASKING, steer::release(&reach, which.into())).await?,
         Command::Events { node, since, pool, each, reach } => {
             events::show(&reach, events::Asked { since, node, pool, each }).await?
         }
         Command::Report { asked, reach } => report::show(&reach, asked).await?,
         Command::Doctor { reach } => return doctor::show(&reach).await,
         Command::Gate { to: GateTo::Close { pool, lasts, drain, note, reach } } => {
-            steer::close(&reach, pool, lasts, drain, note).await?
+            show::waiting(ASKING, steer::close(&reach, pool, lasts, drain, note)).await?
         }
-        Command::Gate { to: GateTo::Open { pool, note, reach } } => steer::open(&reach, pool, note).await?,
+        Command::Gate { to: GateTo::Open { pool, note, reach } } => {
+            show::waiting(ASKING, steer::open(&reach, pool, note)).await?
+        }
     };
     Ok(said.into())
 }

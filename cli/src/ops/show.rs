@@ -2,6 +2,7 @@
 
 use chrono_tz::Tz;
 use comfy_table::{ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
 use reveille::domain::{Instant, Usd};
 use serde_json::Value;
 use std::io::IsTerminal as _;
@@ -13,22 +14,32 @@ const WIDTH: u16 = 80;
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = empty();
     table.set_header(header.to_vec());
-    table.add_rows(rows);
+    table.add_rows(plain_cells(rows));
     trimmed(&table.to_string())
 }
 
 /// Text broken to the width of a terminal, indented.
 pub(crate) fn paragraph(text: &str) -> String {
     let mut table = empty();
-    table.add_row(vec![String::new(), text.to_owned()]);
+    table.add_row(vec![String::new(), plain(text)]);
     trimmed(&table.to_string())
 }
 
 /// Names and texts beside each other.
 pub(crate) fn pairs(rows: Vec<Vec<String>>) -> String {
     let mut table = empty();
-    table.add_rows(rows);
+    table.add_rows(plain_cells(rows));
     trimmed(&table.to_string())
+}
+
+/// Without what moves a cursor, colours, or turns the direction of writing: a tag, a note or a line of a log is anybody's.
+pub(crate) fn plain(text: &str) -> String {
+    let moves = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if moves(c) { ' ' } else { c }).collect()
+}
+
+fn plain_cells(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    rows.into_iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect()
 }
 
 fn empty() -> Table {
@@ -64,17 +75,25 @@ pub(crate) fn json(value: &Value) -> String {
 }
 
 /// How often a line that waits moves.
-pub(crate) const TICK: std::time::Duration = std::time::Duration::from_millis(120);
+const TICK: std::time::Duration = std::time::Duration::from_millis(120);
 
-/// A line on a terminal that says what is waited for; nothing where nobody looks.
-pub(crate) fn spinner(what: &'static str) -> indicatif::ProgressBar {
-    let bar = if std::io::stderr().is_terminal() {
-        indicatif::ProgressBar::new_spinner().with_message(what)
-    } else {
-        indicatif::ProgressBar::hidden()
-    };
+/// A line on a terminal that moves while something is waited for; nothing where nobody looks.
+pub(crate) fn bar(template: &str, whole: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(whole).with_style(style);
     bar.enable_steady_tick(TICK);
     bar
+}
+
+/// What is waited for, and for how long already.
+pub(crate) async fn waiting<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+    let bar = bar("{spinner} {msg}, {elapsed}", 1).with_message(what);
+    let done = work.await;
+    bar.finish_and_clear();
+    done
 }
 
 #[cfg(test)]
@@ -88,6 +107,15 @@ mod tests {
         for text in [table(&["node", "why", "what"], rows), paragraph(&long)] {
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert_eq!(text.matches("goes").count() % 9, 0, "nothing is lost: {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_shown() {
+        let name = "gpu-1\u{1b}[2J\u{9b}H\u{202e}\n\u{2066}x";
+        let rows = || vec![vec![name.to_owned()]];
+        for text in [table(&["node"], rows()), paragraph(name), pairs(rows())] {
+            assert!(text.contains("gpu-1 [2J H   x"), "{text:?}");
         }
     }
 

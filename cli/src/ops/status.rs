@@ -43,6 +43,8 @@ pub(crate) struct PoolStatus {
     pub(crate) today_seconds: Option<i64>,
     pub(crate) today_usd: Option<String>,
     pub(crate) month: Option<Value>,
+    /// Whether the month has AWS's own figure, as far as AWS shows one.
+    pub(crate) aws_month_read: bool,
     pub(crate) nodes: Vec<NodeStatus>,
 }
 
@@ -87,10 +89,7 @@ pub(crate) struct NodeStatus {
 pub(crate) async fn show(reach: &Reach, pool: Option<&str>) -> Result<String, Fault> {
     let session = Session::open(reach).await?;
     let only = pool.map(|pool| session.pool(Some(pool))).transpose()?;
-    let bar = show::spinner("looking at nodes, ledger, signals and money");
-    let status = look(&session, only.as_ref()).await;
-    bar.finish_and_clear();
-    let status = status?;
+    let status = show::waiting("looking at nodes, ledger, signals and money", look(&session, only.as_ref())).await?;
     Ok(if reach.json { show::json(&json!(status)) } else { text::write(&status, session.config.policy.zone) })
 }
 
@@ -102,7 +101,7 @@ pub(crate) async fn look(session: &Session, only: Option<&PoolName>) -> Result<S
     let (ctx, now, zone) = (session.context(), session.now, session.config.policy.zone);
     let mut looker = Looker::new(&session.aws);
     let idle = looker.drive(&mut IdleRun::new(ctx.clone())).await;
-    if let Some(error) = looker.failures().into_iter().find(is_of_the_look) {
+    if let Some(error) = looker.lost() {
         return Err(of_the_ledger(error, session));
     }
     let uptime = looker.drive(&mut UptimeRun::new(ctx.clone())).await;
@@ -123,7 +122,9 @@ pub(crate) async fn look(session: &Session, only: Option<&PoolName>) -> Result<S
         today: uptime.decided.iter().filter(today).filter_map(seconds_of).collect(),
         callers,
         months,
+        has_budget: looker.has_budget(),
         fleet,
+        members: looker.members(),
         day,
         records: credible(looker.records(), now),
         nodes: looker.nodes().to_vec(),
@@ -137,10 +138,6 @@ pub(crate) async fn look(session: &Session, only: Option<&PoolName>) -> Result<S
         pools: seen.pools(session).into_iter().filter(|pool| only.is_none_or(|only| *only == pool.pool)).collect(),
         unread: unread.into_iter().collect(),
     })
-}
-
-fn is_of_the_look(error: &CallError) -> bool {
-    ["describe nodes", "describe", "read ledger"].contains(&error.act.as_str())
 }
 
 /// A table that is not there is a setting that is wrong.
@@ -167,7 +164,9 @@ struct Seen {
     today: BTreeMap<NodeId, i64>,
     callers: BTreeMap<PoolName, PoolAnswer>,
     months: Vec<Decided>,
+    has_budget: bool,
     fleet: Option<Fleet>,
+    members: BTreeMap<PoolName, BTreeSet<NodeId>>,
     day: LocalDay,
     records: BTreeMap<PoolName, PoolRecord>,
     nodes: Vec<NodeSeen>,
@@ -183,8 +182,12 @@ impl Seen {
     fn pool(&self, name: &PoolName, session: &Session) -> PoolStatus {
         let listed = self.nodes.iter().filter(|seen| seen.pool == *name && seen.state != NodeState::Gone);
         let nodes: Vec<NodeStatus> = listed.map(|seen| self.node(seen, session)).collect();
-        let sum = |seconds: Option<i64>, node: &NodeStatus| Some(seconds? + node.today_seconds?);
-        let ids: BTreeSet<&NodeId> = nodes.iter().map(|node| &node.node).collect();
+        let listed: BTreeSet<&NodeId> = nodes.iter().map(|node| &node.node).collect();
+        let ids: BTreeSet<&NodeId> = self.members.get(name).into_iter().flatten().collect();
+        // One that was replaced today ran today.
+        let gone = ids.difference(&listed).map(|id| self.seconds_by_launches(id, session));
+        let seconds = nodes.iter().map(|node| node.today_seconds).chain(gone);
+        let month = self.months.iter().find(|line| line.pool == *name).map(|line| line.inputs.clone());
         PoolStatus {
             pool: name.clone(),
             configured: session.config.pools.contains_key(name),
@@ -194,9 +197,11 @@ impl Seen {
                 ready_in_seconds: answer.ready_in_seconds,
                 fault: answer.fault_code.clone(),
             }),
-            today_seconds: nodes.iter().fold(Some(0), sum),
+            today_seconds: seconds.sum(),
             today_usd: self.today_usd(&|id| ids.contains(id), session).map(Usd::plain),
-            month: self.months.iter().find(|line| line.pool == *name).map(|line| line.inputs.clone()),
+            // A guard's look that is lost has no figure at all.
+            aws_month_read: self.has_budget && month.as_ref().is_some_and(|month| month.get("aws_actual").is_some()),
+            month,
             nodes,
         }
     }
@@ -226,14 +231,14 @@ impl Seen {
             held_until: input("held_until"),
             hold_note: hold.map(|hold| hold.note.clone()),
             stops_not_before: line.and_then(|line| line.stops_not_before).filter(|_| up),
-            today_seconds: self.today.get(&seen.id).copied().or_else(|| self.seconds_by_launches(seen, session)),
+            today_seconds: self.today.get(&seen.id).copied().or_else(|| self.seconds_by_launches(&seen.id, session)),
             today_usd: self.today_usd(&|id| *id == seen.id, session).map(Usd::plain),
         }
     }
 
     /// The uptime alarm has no line for a node that did not run today, and neither a sample nor a launch.
-    fn seconds_by_launches(&self, seen: &NodeSeen, session: &Session) -> Option<i64> {
-        let launches: &[Launch] = self.fleet.as_ref()?.get(&seen.id).map(|node| node.launches.as_slice())?;
+    fn seconds_by_launches(&self, id: &NodeId, session: &Session) -> Option<i64> {
+        let launches: &[Launch] = self.fleet.as_ref()?.get(id).map(|node| node.launches.as_slice())?;
         Some(reveille::domain::running_seconds(launches, self.day.from, session.now, session.now))
     }
 

@@ -5,12 +5,11 @@ use super::look::Looker;
 use super::session::{Reach, Session};
 use super::show;
 use chrono::TimeDelta;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use reveille::decide::Reason;
 use reveille::operator::Meant;
 use reveille::run::{Cause, PoolAnswer, Target, WakeRun};
 use serde_json::json;
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant as Moment};
 
 /// As often as callers are told to ask.
@@ -25,7 +24,8 @@ pub(crate) async fn wait(reach: &Reach, meant: Meant, most: TimeDelta) -> Result
         None => Target::Pool(session.pool(meant.pool.as_deref())?),
     };
     let (began, most) = (Moment::now(), most.to_std().unwrap_or_default());
-    let bar = bar();
+    let bar = show::bar("{msg} [{bar:30}] {pos} of about {len} s", 1);
+    bar.set_message("looking");
     loop {
         let (answer, boot) = look(&session, &target).await?;
         if answer.reason == Reason::AlreadyReady {
@@ -34,7 +34,7 @@ pub(crate) async fn wait(reach: &Reach, meant: Meant, most: TimeDelta) -> Result
         }
         on_its_way(&answer)?;
         let left = answer.ready_in_seconds.unwrap_or(boot).max(0);
-        show(&bar, &answer, boot.max(left), left);
+        moved(&bar, &answer, boot.max(left), left);
         if began.elapsed() + BETWEEN > most {
             return Err(Fault::No(format!("no node is ready within {} s: {}", most.as_secs(), answer.reason.as_str())));
         }
@@ -88,17 +88,7 @@ fn ready(reach: &Reach, answer: &PoolAnswer) -> String {
     format!("{} is ready at {}\n", node.unwrap_or_default(), address.unwrap_or_else(|| "no address".to_owned()))
 }
 
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos} of about {len} s");
-    let bar = ProgressBar::new(1).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message("looking");
-    bar
-}
-
-fn show(bar: &ProgressBar, answer: &PoolAnswer, whole: i64, left: i64) {
+fn moved(bar: &ProgressBar, answer: &PoolAnswer, whole: i64, left: i64) {
     bar.set_length(u64::try_from(whole).unwrap_or(1));
     bar.set_position(u64::try_from(whole - left).unwrap_or(0));
     let node = answer.node.as_ref().map_or_else(|| answer.pool.to_string(), ToString::to_string);

@@ -91,9 +91,6 @@ pub(crate) async fn drive(controller: &Controller, context: Context, cause: Caus
 
 pub(crate) fn log(controller: &Controller, now: chrono::DateTime<chrono::Utc>, outcome: &Outcome, started: Instant) {
     controller.log("wake", now, outcome, started.elapsed());
-    if let Some(error) = outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
-        tracing::error!(code = %error.code, "{error}");
-    }
 }
 
 fn finish(outcome: Outcome) -> Result<Value, Error> {

@@ -73,7 +73,7 @@ impl Controller {
         }
     }
 
-    /// Writes the lines of one run to the log.
+    /// Writes the lines of one run to the log, and each failure with its code: nobody else logs what ends a run.
     pub fn log(&self, function: &str, now: Instant, outcome: &Outcome, took: Duration) {
         let mut out = std::io::stdout().lock();
         for line in telemetry::lines(function, now, outcome, took) {
@@ -82,6 +82,9 @@ impl Controller {
         }
         for error in &outcome.failed {
             tracing::warn!(code = %error.code, class = ?error.class, "{error}");
+        }
+        if let Some(error) = outcome.blind.as_ref().or(outcome.unrecorded.as_ref()) {
+            tracing::error!(code = %error.code, class = ?error.class, "{error}");
         }
     }
 }

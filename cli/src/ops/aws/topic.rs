@@ -15,6 +15,14 @@ pub(crate) struct Subscribers {
     pub(crate) pending: usize,
 }
 
+impl Subscribers {
+    /// Whoever confirmed has an ARN; one who unsubscribed is still listed for a while, as `Deleted`.
+    fn count(&mut self, arn: &str) {
+        self.confirmed += usize::from(arn.starts_with("arn:"));
+        self.pending += usize::from(arn == PENDING);
+    }
+}
+
 /// # Errors
 /// They cannot be listed.
 pub(crate) async fn subscribers(sdk: &SdkConfig, topic: &str) -> Result<Subscribers, CallError> {
@@ -25,9 +33,24 @@ pub(crate) async fn subscribers(sdk: &SdkConfig, topic: &str) -> Result<Subscrib
         let page = page.map_err(|error| call_error(act, &error))?;
         more = names_a_next(page.next_token());
         for one in page.subscriptions() {
-            if one.subscription_arn() == Some(PENDING) { found.pending += 1 } else { found.confirmed += 1 }
+            found.count(one.subscription_arn().unwrap_or_default());
         }
     }
     whole(act, more)?;
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The local AWS confirms at once and forgets at once.
+    #[test]
+    fn one_who_unsubscribed_is_told_nothing() {
+        let mut found = Subscribers::default();
+        for arn in ["Deleted", PENDING, "", "arn:aws:sns:us-east-1:123456789012:alerts:0a1b"] {
+            found.count(arn);
+        }
+        assert_eq!(found, Subscribers { confirmed: 1, pending: 1 });
+    }
 }

@@ -2,12 +2,15 @@
 
 use super::{Case, Check, Finding, called};
 use crate::ops::aws;
+use crate::ops::fault::Fault;
 use crate::ops::look::Looker;
 use crate::ops::show::clock;
 use chrono::TimeDelta;
+use reveille::aws::Clock;
 use reveille::domain::{Beat, Instant, NodeId, NodeSeen, NodeState};
 use reveille::error::CallError;
 use reveille::policy::{CLOCK_SKEW, FRESH_BEAT, MOST_AHEAD, ReadySource};
+use reveille::run::{Call, take_beats};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Running nodes whose pool goes by their beat.
@@ -20,18 +23,38 @@ fn beating<'a>(case: &'a Case<'_>) -> Vec<&'a NodeSeen> {
     case.alive().filter(by_beat).collect()
 }
 
-async fn read(case: &Case<'_>, looker: &mut Looker<'_>) -> Result<BTreeMap<NodeId, Beat>, CallError> {
+/// Clocks and beats of one instant: the checks before take as long as the logs are long, and a beat that came meanwhile is of
+/// no clock that is ahead.
+pub(super) struct Read {
+    now: Result<Instant, Fault>,
+    date: Result<Option<Instant>, CallError>,
+    beats: Result<BTreeMap<NodeId, Beat>, CallError>,
+}
+
+pub(super) async fn read(case: &Case<'_>) -> Read {
+    let date = aws::date(&case.session.sdk).await;
+    let now = Clock::new(case.config().clock_url.as_deref()).now().await;
+    Read { now: now.map_err(|fault| Fault::Aws(fault.to_string())), date, beats: newest_beats(case).await }
+}
+
+async fn newest_beats(case: &Case<'_>) -> Result<BTreeMap<NodeId, Beat>, CallError> {
     let nodes: BTreeSet<NodeId> = beating(case).into_iter().map(|seen| seen.id.clone()).collect();
-    super::beats(looker, nodes).await
+    if nodes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    // A look of its own: what was read at the beginning is old by now.
+    let mut looker = Looker::new(&case.session.aws);
+    take_beats(looker.answer_all(&[Call::ReadBeats { nodes }]).await.into_iter().next())
 }
 
 /// Nodes that run and whose beat stopped, or never came.
-pub(super) async fn beats(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
-    let beats = match read(case, looker).await {
-        Ok(beats) => beats,
-        Err(error) => return Check::not("beats", error),
+pub(super) fn beats(case: &Case<'_>, read: &Read) -> Check {
+    let (now, beats) = match (&read.now, &read.beats) {
+        (Ok(now), Ok(beats)) => (*now, beats),
+        (Err(fault), _) => return Check::not("beats", fault.clone()),
+        (_, Err(error)) => return Check::not("beats", error.clone()),
     };
-    let (now, zone) = (case.session.now, case.config().policy.zone);
+    let zone = case.config().policy.zone;
     // One that is still coming up has not beaten yet.
     let up = |seen: &&NodeSeen| seen.launched_at.is_some_and(|at| now - at >= case.config().policy.ready_within);
     let stopped = beating(case).into_iter().filter(up).filter_map(|seen| {
@@ -55,18 +78,23 @@ pub(super) async fn beats(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
 const MOST_OFF: TimeDelta = TimeDelta::seconds(60);
 
 /// Clocks that are apart: a node's, this machine's, or one that wrote to the ledger.
-pub(super) async fn clocks(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
-    let (beats, date) = (read(case, looker).await, aws::date(&case.session.sdk).await);
-    let (beats, date) = match (beats, date) {
-        (Ok(beats), Ok(date)) => (beats, date),
-        (Err(error), _) | (_, Err(error)) => return Check::not("clocks", error),
+pub(super) fn clocks(case: &Case<'_>, read: Read) -> Check {
+    let now = match read.now {
+        Ok(now) => now,
+        Err(fault) => return Check::not("clocks", fault),
     };
-    let now = case.session.now;
-    let mut findings = Vec::new();
-    findings.extend(date.and_then(|date| own_clock(now, date)));
+    let mut check = Check::new("clocks");
+    match read.date {
+        Ok(date) => judge_own(now, date, &mut check),
+        Err(error) => check.missed(error),
+    }
+    let beats = read.beats.unwrap_or_else(|error| {
+        check.missed(error);
+        BTreeMap::new()
+    });
     for seen in beating(case) {
         let ahead = beats.get(&seen.id).map(|beat| beat.at - now).filter(|ahead| *ahead > CLOCK_SKEW);
-        findings.extend(ahead.map(|ahead| {
+        check.findings.extend(ahead.map(|ahead| {
             Finding::new(
                 format!("the clock of {} is {} s ahead", called(seen), ahead.num_seconds()),
                 format!(
@@ -81,7 +109,7 @@ pub(super) async fn clocks(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
         let mut heeded = record.clone();
         heeded.forget_later_than(now + MOST_AHEAD);
         let late = heeded.unread.iter().filter(|name| !record.unread.contains(name));
-        findings.extend(late.map(|name| {
+        check.findings.extend(late.map(|name| {
             Finding::new(
                 format!("the fact `{name}` of pool {pool} in the ledger is dated more than an hour ahead"),
                 "it is taken for unreadable until then: a wake is lost, or a node kept",
@@ -89,19 +117,24 @@ pub(super) async fn clocks(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
             )
         }));
     }
-    Check::of("clocks", Ok(findings))
+    check
 }
 
-fn own_clock(now: Instant, date: Instant) -> Option<Finding> {
+/// This machine's clock against AWS's, by the `Date` of an answer.
+fn judge_own(now: Instant, date: Option<Instant>, check: &mut Check) {
+    let Some(date) = date else {
+        check.not_checked.push("AWS's answer has no Date to compare this machine's clock with".to_owned());
+        return;
+    };
     let off = now - date;
-    (off.abs() > MOST_OFF).then(|| {
+    if off.abs() > MOST_OFF {
         let way = if off > TimeDelta::zero() { "ahead of" } else { "behind" };
-        Finding::new(
+        check.findings.push(Finding::new(
             format!("the clock of this machine is {} s {way} AWS's", off.num_seconds().abs()),
             "what `status` and `events` say of times is off by it; from five minutes on AWS refuses every call",
             "on this machine: timedatectl set-ntp true",
-        )
-    })
+        ));
+    }
 }
 
 #[cfg(test)]
@@ -110,10 +143,16 @@ mod tests {
 
     #[test]
     fn a_minute_is_clocks_being_clocks() {
-        let date: Instant = "2026-11-30T10:00:00Z".parse().expect("a date");
-        let off = |seconds| own_clock(date + TimeDelta::seconds(seconds), date).map(|finding| finding.what);
+        let now: Instant = "2026-11-30T10:00:00Z".parse().expect("a time");
+        let judged = |date| {
+            let mut check = Check::new("clocks");
+            judge_own(now, date, &mut check);
+            check
+        };
+        let off = |seconds| judged(Some(now - TimeDelta::seconds(seconds))).findings.pop().map(|finding| finding.what);
         assert_eq!((off(60), off(-60)), (None, None));
         assert_eq!(off(61).as_deref(), Some("the clock of this machine is 61 s ahead of AWS's"));
         assert_eq!(off(-90).as_deref(), Some("the clock of this machine is 90 s behind AWS's"));
+        assert_eq!(judged(None).not_checked.len(), 1, "an answer without a date says nothing");
     }
 }

@@ -1,12 +1,14 @@
 //! Do the functions run, and may they do what they have to?
 
 use super::{Case, Check, Finding};
+use crate::ops::FUNCTIONS;
 use crate::ops::aws::{self, Part, Rule};
 use crate::ops::fault::{Fault, is_refusal, line};
 use chrono::{DurationRound as _, TimeDelta};
-use reveille::observation::SignalKind;
+use reveille::domain::Instant;
+use reveille::observation::{Series, SignalKind, Unread};
 use reveille::operator::{Ask, Asked, Right};
-use reveille::run::{Activity, Call, MetricRef, take_activity};
+use reveille::run::{Call, MetricRef, take_activity};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +24,7 @@ const STATE_CHANGES: &str = "node-stopped";
 
 /// Rules that are missing, disabled, call nothing, or at another pace than is configured.
 pub(super) async fn schedules(case: &Case<'_>) -> Check {
-    let mut findings = Vec::new();
+    let mut check = Check::new("schedules");
     let pace = case.config().policy.tick.num_minutes();
     let of_states = (STATE_CHANGES, "a wake that meets a stopping node waits for the next tick");
     for (function, costs) in SCHEDULES.into_iter().chain([of_states]) {
@@ -30,13 +32,16 @@ pub(super) async fn schedules(case: &Case<'_>) -> Check {
         let called = if function == STATE_CHANGES { case.full_name("wake") } else { name.clone() };
         let rule = match aws::rule(&case.session.sdk, &name).await {
             Ok(rule) => rule,
-            Err(error) => return Check::not("schedules", error),
+            Err(error) => {
+                check.missed(error);
+                continue;
+            }
         };
-        findings.extend(judge_rule(&name, &called, costs, rule.as_ref()));
+        check.findings.extend(judge_rule(&name, &called, costs, rule.as_ref()));
         let is_tick = |_: &&Rule| function == "idle-check";
-        findings.extend(rule.as_ref().filter(is_tick).and_then(|rule| judge_pace(&name, pace, rule)));
+        check.findings.extend(rule.as_ref().filter(is_tick).and_then(|rule| judge_pace(&name, pace, rule)));
     }
-    Check::of("schedules", Ok(findings))
+    check
 }
 
 fn judge_rule(name: &str, called: &str, costs: &str, rule: Option<&Rule>) -> Option<Finding> {
@@ -81,29 +86,38 @@ pub(super) async fn heartbeat(case: &Case<'_>) -> Check {
     let metrics = BTreeMap::from([(ticks.clone(), SignalKind::Requests)]);
     let call = Call::ReadActivity { metrics, from, to: now };
     let mut looker = crate::ops::look::Looker::new(&case.session.aws);
-    let read = take_activity(looker.answer_all(&[call]).await.into_iter().next());
-    let newest = |activity: Activity| {
-        let points = activity.get(&ticks).and_then(|series| series.as_ref().ok()).map(|series| series.points.clone());
-        points.unwrap_or_default().into_iter().filter(|(_, value)| *value > 0.0).map(|(at, _)| at).max()
+    let mut activity = match take_activity(looker.answer_all(&[call]).await.into_iter().next()) {
+        Ok(activity) => activity,
+        Err(error) => return Check::not("heartbeat", error),
     };
+    let mut check = Check::new("heartbeat");
+    let (newest, complete) = newest(activity.remove(&ticks));
     // A tick that is slower than the alarm's three periods has its own pace.
     let late = LATE.max(case.config().policy.tick * 2);
-    let found = read.map(newest).map(|newest| {
-        let is_late = newest.is_none_or(|at| now - at > late + TimeDelta::minutes(1));
-        let zone = case.config().policy.zone;
-        let since = newest.map_or_else(
-            || format!("in the last {} h", LOOK_BACK.num_hours()),
-            |at| format!("since {}", crate::ops::show::clock(at, now, zone)),
-        );
-        is_late.then(|| {
-            Finding::new(
-                format!("no idle check did all of its job {since}: the metric Reveille Ticks has no point"),
-                "nothing is watched: a node that runs is paid for, and a wake that could not be met stays unmet",
-                format!("the log /aws/lambda/{} says what failed; then the schedule", case.full_name("idle-check")),
-            )
-        })
-    });
-    Check::of("heartbeat", found.map(|finding| finding.into_iter().collect()))
+    if newest.is_some_and(|at| now - at <= late + TimeDelta::minutes(1)) {
+        return check;
+    }
+    if !complete {
+        check.not_checked.push("CloudWatch did not tell all points of Reveille Ticks".to_owned());
+        return check;
+    }
+    let zone = case.config().policy.zone;
+    let since = newest.map_or_else(
+        || format!("in the last {} h", LOOK_BACK.num_hours()),
+        |at| format!("since {}", crate::ops::show::clock(at, now, zone)),
+    );
+    check.findings.push(Finding::new(
+        format!("no idle check did all of its job {since}: the metric Reveille Ticks has no point"),
+        "nothing is watched: a node that runs is paid for, and a wake that could not be met stays unmet",
+        format!("the log /aws/lambda/{} says what failed; then the schedule", case.full_name("idle-check")),
+    ));
+    check
+}
+
+/// The newest point above zero, and whether CloudWatch told all of them.
+fn newest(series: Option<Result<Series, Unread>>) -> (Option<Instant>, bool) {
+    let Some(Ok(series)) = series else { return (None, false) };
+    (series.points.into_iter().filter(|(_, value)| *value > 0.0).map(|(at, _)| at).max(), series.complete)
 }
 
 /// What the functions' own roles may do, by EC2's dry runs: the rights that are hardly ever used.
@@ -112,7 +126,7 @@ pub(super) async fn rights(case: &Case<'_>) -> Check {
         Ok(by) => by,
         Err(fault) => return Check::not("rights", fault),
     };
-    let mut check = Check::of("rights", Ok(Vec::new()));
+    let mut check = Check::new("rights");
     for function in ["wake", "idle-check"] {
         let asked = Asked { by: by.clone(), ask: Ask::Rights };
         match case.session.functions.ask(function, &asked, &case.session.region).await {
@@ -163,12 +177,11 @@ fn pool(seen: Option<&reveille::domain::NodeSeen>) -> String {
 
 /// Codes by which a service refuses a function its right.
 const REFUSALS: &str = "?AccessDenied ?AccessDeniedException ?UnauthorizedOperation ?AuthorizationError";
-const FUNCTIONS: [&str; 4] = ["wake", "idle-check", "uptime-alarm", "budget-guard"];
 const MOST_PAGES: usize = 20;
 
 /// Rights that were missing when they were needed: the functions' own logs of the last day.
 pub(super) async fn refusals(case: &Case<'_>) -> Check {
-    let mut check = Check::of("refusals", Ok(Vec::new()));
+    let mut check = Check::new("refusals");
     let now = case.session.now;
     for function in FUNCTIONS {
         let group = format!("/aws/lambda/{}", case.full_name(function));

@@ -14,15 +14,14 @@ use super::fault::Fault;
 use super::look::Looker;
 use super::session::{Connection, Reach, Session};
 use super::{Said, show};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use report::Report;
 use reveille::config::Config;
-use reveille::domain::{NodeId, NodeSeen, NodeState, PoolName, PoolRecord};
+use reveille::domain::{NodeSeen, NodeState, PoolName, PoolRecord};
 use reveille::error::CallError;
-use reveille::run::{Call, IdleRun};
+use reveille::run::IdleRun;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal as _;
+use std::collections::BTreeMap;
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,18 +49,31 @@ pub(crate) struct Check {
     pub(crate) findings: Vec<Finding>,
     /// What it could not look at, and why.
     pub(crate) not_checked: Vec<String>,
+    /// What nobody can tell yet, and why: no mistake, and not known to be well.
+    pub(crate) undecided: Vec<String>,
 }
 
 impl Check {
+    fn new(check: &'static str) -> Self {
+        Self { check, findings: Vec::new(), not_checked: Vec::new(), undecided: Vec::new() }
+    }
+
     fn of(check: &'static str, looked: Result<Vec<Finding>, CallError>) -> Self {
         match looked {
-            Ok(findings) => Self { check, findings, not_checked: Vec::new() },
+            Ok(findings) => Self { findings, ..Self::new(check) },
             Err(error) => Self::not(check, error),
         }
     }
 
     fn not(check: &'static str, why: impl Into<Fault>) -> Self {
-        Self { check, findings: Vec::new(), not_checked: vec![why.into().to_string()] }
+        let mut not = Self::new(check);
+        not.missed(why);
+        not
+    }
+
+    /// One question of several that could not be asked; what the others found stands.
+    fn missed(&mut self, why: impl Into<Fault>) {
+        self.not_checked.push(why.into().to_string());
     }
 }
 
@@ -101,6 +113,9 @@ fn called(seen: &NodeSeen) -> String {
     seen.name.as_ref().map_or_else(|| seen.id.to_string(), |name| format!("{name} ({})", seen.id))
 }
 
+/// Beside the settings, which every command reads.
+const CHECKS: u64 = 18;
+
 /// # Errors
 /// There is no deployment to look at: no region, no credentials, no function of that name.
 pub(crate) async fn show(reach: &Reach) -> Result<Said, Fault> {
@@ -111,7 +126,7 @@ pub(crate) async fn show(reach: &Reach) -> Result<Said, Fault> {
         Err(faults) => return Ok(Report::new(vec![settings::faults(&faults)]).said(reach)),
     };
     let session = Session::with(connection, reach, config).await?;
-    let bar = bar();
+    let bar = show::bar("{spinner} [{bar:20}] {pos} of {len} checks, {eta} left: {msg}", CHECKS);
     let checks = look(&session, &bar).await;
     bar.finish_and_clear();
     Ok(Report::new(checks).said(reach))
@@ -122,10 +137,9 @@ async fn look(session: &Session, bar: &ProgressBar) -> Vec<Check> {
     bar.set_message("nodes and ledger");
     looker.drive(&mut IdleRun::new(session.context())).await;
     let case = Case { session, nodes: looker.nodes().to_vec(), records: looker.records() };
-    let mut checks = vec![Check::of("settings", Ok(Vec::new()))];
+    let mut checks = vec![Check::new("settings")];
     // What stands on a look that failed is not checked.
-    let lost =
-        looker.failures().into_iter().find(|error| ["describe nodes", "read ledger"].contains(&error.act.as_str()));
+    let lost = looker.lost();
     let mut add = |check: Check| {
         bar.set_message(check.check);
         bar.inc(1);
@@ -137,46 +151,29 @@ async fn look(session: &Session, bar: &ProgressBar) -> Vec<Check> {
     add(functions::rights(&case).await);
     add(functions::refusals(&case).await);
     add(money::subscribers(&case).await);
-    add(signals::metrics(&case).await);
     let read = logs::read(&case).await;
     add(logs::matches(&case, &read));
-    add(logs::formats(&case, &read));
+    add(logs::formats(&read));
     add(nodes::tags(&case).await);
     match lost {
         Some(error) => {
-            let names = ["shared nodes", "stop protection", "spot", "prices", "cost tag", "beats", "clocks"];
+            let of_nodes = ["metrics", "counted requests", "shared nodes", "stop protection", "spot", "prices"];
+            let names = of_nodes.into_iter().chain(["cost tag", "beats", "clocks"]);
             names.into_iter().for_each(|name| add(Check::not(name, error.clone())));
         }
         None => {
+            let (metrics, missing) = signals::metrics(&case).await;
+            add(metrics);
+            add(signals::counted(&case, &mut looker, &missing).await);
             add(nodes::shared(&case).await);
             add(nodes::stop_protection(&case).await);
             add(nodes::spot(&case).await);
             add(money::prices(&case, &mut looker).await);
             add(money::cost_tag(&case, &mut looker).await);
-            add(clocks::beats(&case, &mut looker).await);
-            add(clocks::clocks(&case, &mut looker).await);
+            let read = clocks::read(&case).await;
+            add(clocks::beats(&case, &read));
+            add(clocks::clocks(&case, read));
         }
     }
     checks
-}
-
-/// The nodes' newest beats, of these pools.
-async fn beats(
-    looker: &mut Looker<'_>,
-    nodes: BTreeSet<NodeId>,
-) -> Result<BTreeMap<NodeId, reveille::domain::Beat>, CallError> {
-    if nodes.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    reveille::run::take_beats(looker.answer_all(&[Call::ReadBeats { nodes }]).await.into_iter().next())
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{spinner} [{bar:20}] {pos} of {len} checks, {eta} left: {msg}");
-    let bar = ProgressBar::new(17).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(show::TICK);
-    bar
 }

@@ -47,11 +47,12 @@ pub(super) async fn prices(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
     let unpriced = kinds.into_iter().filter(|kind| config.prices.hour(kind).is_none());
     let mut items: BTreeSet<String> = unpriced.map(|kind| format!("instance type {kind}")).collect();
     let month = Month::of(case.session.now);
+    let mut check = Check::new("prices");
     match looker.fleet(case.config(), month.from, case.session.now).await {
         Ok(fleet) => {
             items.extend(spend(&fleet, month.from, case.session.now, case.session.now, &config.prices).unpriced)
         }
-        Err(error) => return Check::not("prices", error),
+        Err(error) => check.missed(error),
     }
     let region = config.prices.region();
     let finding = |item: &String| {
@@ -63,7 +64,8 @@ pub(super) async fn prices(case: &Case<'_>, looker: &mut Looker<'_>) -> Check {
             format!("REVEILLE_PRICES: {{\"{name}\": \"USD, by its unit\"}}"),
         )
     };
-    Check::of("prices", Ok(items.iter().map(finding).collect()))
+    check.findings.extend(items.iter().map(finding));
+    check
 }
 
 /// AWS's figures are up to 12 hours late, and are renewed up to three times a day.
@@ -78,25 +80,42 @@ pub(super) async fn cost_tag(case: &Case<'_>, looker: &mut Looker<'_>) -> Check 
         let change = "REVEILLE_BUDGET: {\"amount\": 200, \"currency\": \"USD\"}";
         return Check::of("cost tag", Ok(vec![Finding::new("no budget is configured", costs, change)]));
     };
-    let month = Month::of(case.session.now);
-    let until = case.session.now - AWS_LAG;
     let read = Call::ReadBudget { name: budget.name.clone() };
-    let seen = take_budget(looker.answer_all(&[read]).await.into_iter().next());
-    let (seen, fleet) = match (seen, looker.fleet(case.config(), month.from, case.session.now).await) {
-        (Ok(seen), Ok(fleet)) => (seen, fleet),
-        (Err(error), _) | (_, Err(error)) => return Check::not("cost tag", error),
+    let seen = match take_budget(looker.answer_all(&[read]).await.into_iter().next()) {
+        Ok(Some(seen)) => seen,
+        Ok(None) => return Check::of("cost tag", Ok(vec![no_budget(case, &budget.name)])),
+        Err(error) => return Check::not("cost tag", error),
     };
-    let shown = seen.as_ref().and_then(|seen| seen.actual).unwrap_or(Usd::ZERO);
-    let own = spend(&fleet, month.from, until.max(month.from), case.session.now, &case.config().prices).total();
-    let is_blind = seen.is_some() && shown == Usd::ZERO && own >= ENOUGH;
-    let finding = || {
-        Finding::new(
-            format!("the AWS budget {} shows nothing spent, and {own} were spent by yesterday", budget.name),
-            "AWS's own figure, which confirms the estimate, stays at zero, and its mails never come",
-            "aws ce update-cost-allocation-tags-status --cost-allocation-tags-status TagKey=reveille:pool,Status=Active (by the paying account; a day later it counts)",
-        )
+    if seen.actual.is_some_and(|actual| actual > Usd::ZERO) {
+        return Check::new("cost tag");
+    }
+    let month = Month::of(case.session.now);
+    let fleet = match looker.fleet(case.config(), month.from, case.session.now).await {
+        Ok(fleet) => fleet,
+        Err(error) => return Check::not("cost tag", error),
     };
-    Check::of("cost tag", Ok(is_blind.then(finding).into_iter().collect()))
+    let until = (case.session.now - AWS_LAG).max(month.from);
+    let own = spend(&fleet, month.from, until, case.session.now, &case.config().prices).total();
+    if own < ENOUGH {
+        let why = format!("AWS shows nothing, and less than {ENOUGH} of this month was spent by yesterday");
+        return Check { undecided: vec![why], ..Check::new("cost tag") };
+    }
+    let finding = Finding::new(
+        format!("the AWS budget {} shows nothing spent, and {own} were spent by yesterday", budget.name),
+        "AWS's own figure, which confirms the estimate, stays at zero, and its mails never come",
+        "aws ce update-cost-allocation-tags-status --cost-allocation-tags-status TagKey=reveille:pool,Status=Active (by the paying account; a day later it counts)",
+    );
+    Check::of("cost tag", Ok(vec![finding]))
+}
+
+/// The guard makes it where it is missing.
+fn no_budget(case: &Case<'_>, name: &str) -> Finding {
+    let guard = case.full_name("budget-guard");
+    Finding::new(
+        format!("there is no AWS budget {name}"),
+        "AWS's own figure confirms no estimate, and its mails never come",
+        format!("{guard} makes it at its next run; the log /aws/lambda/{guard} says why it did not"),
+    )
 }
 
 #[cfg(test)]

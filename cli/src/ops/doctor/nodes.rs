@@ -150,19 +150,19 @@ fn shared_signals(case: &Case<'_>) -> Vec<Finding> {
 
 /// Nodes that EC2 refuses to stop.
 pub(super) async fn stop_protection(case: &Case<'_>) -> Check {
-    let mut findings = Vec::new();
+    let mut check = Check::new("stop protection");
     for seen in case.alive() {
         match aws::is_stop_protected(&case.session.sdk, &seen.id).await {
-            Ok(true) => findings.push(Finding::new(
+            Ok(true) => check.findings.push(Finding::new(
                 format!("{} has stop protection", called(seen)),
                 format!("EC2 refuses each STOP: {}", case.hour(seen)),
                 format!("aws ec2 modify-instance-attribute --instance-id {} --no-disable-api-stop", seen.id),
             )),
             Ok(false) => {}
-            Err(error) => return Check::not("stop protection", error),
+            Err(error) => check.missed(error),
         }
     }
-    Check::of("stop protection", Ok(findings))
+    check
 }
 
 /// Spot nodes of a one-time request: they can only be terminated.

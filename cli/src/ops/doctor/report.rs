@@ -50,6 +50,11 @@ impl Report {
                 text += &show::pairs(vec![vec![check.check.to_owned(), format!("not checked: {why}")]]);
             }
         }
+        for check in &self.checks {
+            for why in &check.undecided {
+                text += &show::pairs(vec![vec![check.check.to_owned(), format!("not told yet: {why}")]]);
+            }
+        }
         let well: Vec<&str> = self.checks.iter().filter(|check| is_well(check)).map(|check| check.check).collect();
         if !well.is_empty() {
             text += &show::pairs(vec![vec!["well".to_owned(), well.join(", ")]]);
@@ -65,7 +70,7 @@ impl Report {
 }
 
 fn is_well(check: &Check) -> bool {
-    check.findings.is_empty() && check.not_checked.is_empty()
+    check.findings.is_empty() && check.not_checked.is_empty() && check.undecided.is_empty()
 }
 
 #[cfg(test)]
@@ -80,9 +85,9 @@ mod tests {
     fn check(check: &'static str, findings: usize, not_checked: &[&str]) -> Check {
         let long = "a long sentence of what is wrong here, ".repeat(4);
         Check {
-            check,
             findings: vec![Finding::new(long, "$0.80 an hour", "aws events enable-rule"); findings],
             not_checked: not_checked.iter().map(|why| (*why).to_owned()).collect(),
+            ..Check::new(check)
         }
     }
 
@@ -92,6 +97,15 @@ mod tests {
         assert_eq!(code(vec![check("a", 0, &[])]), 0);
         assert_eq!(code(vec![check("a", 0, &["refused"])]), 3);
         assert_eq!(code(vec![check("a", 1, &["refused"])]), 1);
+    }
+
+    #[test]
+    fn what_nobody_can_tell_yet_is_no_mistake_and_not_well() {
+        let tag = Check { undecided: vec!["it is the first of the month".to_owned()], ..Check::new("cost tag") };
+        let said = Report::new(vec![tag]).said(&reach());
+        assert_eq!(said.code, 0);
+        assert!(said.text.contains("cost tag  not told yet: it is the first"), "{}", said.text);
+        assert!(!said.text.contains("well"), "{}", said.text);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) fn faults(faults: &ConfigFaults) -> Check {
         )
     };
     let not_checked = vec!["all other checks need valid settings".to_owned()];
-    Check { check: "settings", findings: faults.0.iter().map(finding).collect(), not_checked }
+    Check { findings: faults.0.iter().map(finding).collect(), not_checked, ..Check::new("settings") }
 }
 
 /// A pool whose calls nobody can see.

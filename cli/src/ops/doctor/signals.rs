@@ -2,34 +2,106 @@
 
 use super::{Case, Check, Finding};
 use crate::ops::aws;
-use reveille::error::CallError;
-use reveille::run::{MetricRef, PoolPolicy};
+use crate::ops::look::Looker;
+use crate::ops::show::hours;
+use chrono::{DurationRound as _, TimeDelta};
+use reveille::domain::{PoolName, running_seconds};
+use reveille::observation::{Series, SignalKind};
+use reveille::run::{Call, MetricRef, PoolPolicy, take_activity};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Metrics that had no point in the last two weeks, which is as far as CloudWatch lists them.
-pub(super) async fn metrics(case: &Case<'_>) -> Check {
-    let mut findings = Vec::new();
-    let mut listed: BTreeMap<(String, String), Vec<BTreeMap<String, String>>> = BTreeMap::new();
+/// Metrics that had no point in the last two weeks, which is as far as CloudWatch lists them; and which.
+pub(super) async fn metrics(case: &Case<'_>) -> (Check, BTreeSet<MetricRef>) {
+    let (mut check, mut all_missing) = (Check::new("metrics"), BTreeSet::new());
+    let mut listed: BTreeMap<(String, String), Option<Vec<BTreeMap<String, String>>>> = BTreeMap::new();
     for (name, pool) in &case.config().pools {
         for metric in wanted(&pool.policy) {
             let key = (metric.namespace.clone(), metric.metric.clone());
             if !listed.contains_key(&key) {
-                match aws::dimensions(&case.session.sdk, &key.0, &key.1).await {
-                    Ok(found) => drop(listed.insert(key.clone(), found)),
-                    Err(error) => return Check::not("metrics", error),
-                }
+                let found = aws::dimensions(&case.session.sdk, &key.0, &key.1).await;
+                listed.insert(key.clone(), found.map_err(|error| check.missed(error)).ok());
             }
-            let there = listed.get(&key).map(Vec::as_slice).unwrap_or_default();
-            let of_nodes: Vec<MetricRef> = case.of_pool(name).map(|seen| metric.of(&seen.id)).collect();
-            // A pool without a node has none of its nodes' metrics.
-            let is_templated = metric.dimensions.values().any(|value| value.contains("{node}"));
-            let exact = if is_templated { of_nodes } else { vec![metric.clone()] };
-            let missing: BTreeSet<MetricRef> =
-                exact.into_iter().filter(|metric| !there.contains(&metric.dimensions)).collect();
-            findings.extend(missing.iter().map(|metric| finding(name.as_str(), metric, there)));
+            let Some(Some(there)) = listed.get(&key) else { continue };
+            let mut missing = exact(case, name, metric);
+            missing.retain(|metric| !there.contains(&metric.dimensions));
+            check.findings.extend(missing.iter().map(|metric| finding(name.as_str(), metric, there)));
+            all_missing.extend(missing);
         }
     }
-    Check::of("metrics", Ok::<_, CallError>(findings))
+    (check, all_missing)
+}
+
+/// The metric, or that of each node; a pool without a node has none of its nodes' metrics.
+fn exact(case: &Case<'_>, pool: &PoolName, metric: &MetricRef) -> BTreeSet<MetricRef> {
+    if metric.dimensions.values().any(|value| value.contains("{node}")) {
+        return case.of_pool(pool).map(|seen| metric.of(&seen.id)).collect();
+    }
+    BTreeSet::from([metric.clone()])
+}
+
+const WEEK: TimeDelta = TimeDelta::days(7);
+
+/// Metrics that counted nothing though their pool ran. A metric filter whose pattern matches no line gives zeros: they prove
+/// that the source is alive, and say that nobody came.
+pub(super) async fn counted(case: &Case<'_>, looker: &mut Looker<'_>, missing: &BTreeSet<MetricRef>) -> Check {
+    let mut check = Check::new("counted requests");
+    let to = case.session.now;
+    let from = (to - WEEK).duration_trunc(TimeDelta::minutes(1)).unwrap_or(to - WEEK);
+    let pools = case.config().pools.iter().flat_map(|(name, pool)| {
+        let requests = pool.policy.signals.iter().filter(|signal| signal.kind == SignalKind::Requests);
+        requests.map(move |signal| (name, &signal.metric))
+    });
+    // One that is missing is found already.
+    let uses = pools.map(|(name, metric)| (name, metric, &exact(case, name, metric) - missing));
+    let uses: Vec<_> = uses.filter(|(.., exact)| !exact.is_empty()).collect();
+    let metrics: BTreeMap<_, _> = uses
+        .iter()
+        .flat_map(|(.., exact)| exact.iter().cloned())
+        .map(|metric| (metric, SignalKind::Requests))
+        .collect();
+    if uses.is_empty() {
+        return check;
+    }
+    let activity =
+        take_activity(looker.answer_all(&[Call::ReadActivity { metrics, from, to }]).await.into_iter().next());
+    let (activity, fleet) = match (activity, looker.fleet(case.config(), from, to).await) {
+        (Ok(activity), Ok(fleet)) => (activity, fleet),
+        (Err(error), _) | (_, Err(error)) => {
+            check.missed(error);
+            return check;
+        }
+    };
+    let members = looker.members();
+    for (name, metric, exact) in uses {
+        let of_pool = members.get(name).into_iter().flatten().filter_map(|id| fleet.get(id));
+        let ran = of_pool.map(|node| running_seconds(&node.launches, from, to, to)).sum();
+        let read: Vec<_> =
+            exact.iter().map(|metric| activity.get(metric).and_then(|series| series.as_ref().ok())).collect();
+        judge_count(name, metric, &read, ran, &mut check);
+    }
+    check
+}
+
+/// `read` has what each metric counted, where CloudWatch told it.
+fn judge_count(pool: &PoolName, metric: &MetricRef, read: &[Option<&Series>], ran: i64, check: &mut Check) {
+    let counted = |series: &&Series| series.points.iter().any(|(_, value)| *value > 0.0);
+    if read.iter().flatten().any(counted) {
+        return;
+    }
+    let name = format!("{} {} with {}", metric.namespace, metric.metric, shown(&metric.dimensions));
+    if read.iter().any(|series| !series.is_some_and(|series| series.complete)) {
+        check.not_checked.push(format!("CloudWatch did not tell all points of {name}"));
+    } else if ran == 0 {
+        check.undecided.push(format!("{name} counted no request in a week, and no node of pool {pool} ran"));
+    } else {
+        check.findings.push(Finding::new(
+            format!("{name} counted no request in a week, and pool {pool} ran {}", hours(ran)),
+            "if it was used in that time, no request of it is ever counted: a node that is used is stopped as idle",
+            format!(
+                "REVEILLE_POOLS.{pool}.requests; of a metric filter its pattern: does it match the line of a call?"
+            ),
+        ));
+    }
 }
 
 fn wanted(pool: &PoolPolicy) -> BTreeSet<&MetricRef> {

@@ -7,17 +7,13 @@ use super::aws::{self, Part};
 use super::fault::{Fault, is_missing};
 use super::look::Looker;
 use super::session::{Reach, Session};
-use super::show;
+use super::{FUNCTIONS, show};
 use chrono::TimeDelta;
-use indicatif::{ProgressBar, ProgressStyle};
 use parse::Event;
 use reveille::domain::{Instant, NodeId, NodeSeen, PoolName};
 use reveille::run::{Answer, Call};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal as _;
-
-const FUNCTIONS: [&str; 4] = ["wake", "idle-check", "uptime-alarm", "budget-guard"];
 
 /// The two kinds of lines that are read; a pattern leaves the rest where it is.
 const PATTERN: &str = "?decided ?effect";
@@ -77,7 +73,8 @@ fn meant(word: &str, nodes: &[NodeSeen]) -> Result<BTreeSet<NodeId>, Fault> {
 }
 
 async fn of_logs(session: &Session, from: Instant) -> Result<(Vec<Event>, Vec<String>), Fault> {
-    let bar = bar();
+    let whole = u64::try_from(FUNCTIONS.len()).unwrap_or(1) * 1000;
+    let bar = show::bar("reading the functions' logs [{bar:30}] {percent} %, {eta} left", whole);
     let (mut events, mut unread, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for (n, function) in (0_u64..).zip(FUNCTIONS) {
         let group = format!("/aws/lambda/{}", session.functions.full_name(function));
@@ -136,13 +133,4 @@ async fn of_ledger(session: &Session, from: Instant, unread: &mut Vec<String>) -
     let events = launches.into_iter().flat_map(|((node, _), (pool, launch))| parse::launch(&pool, &node, &launch));
     let events = events.filter(|event| event.at >= from && event.at <= session.now).collect();
     (looker.nodes().to_vec(), events)
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("reading the functions' logs [{bar:30}] {percent} %, {eta} left");
-    let whole = u64::try_from(FUNCTIONS.len()).unwrap_or(1) * 1000;
-    ProgressBar::new(whole).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

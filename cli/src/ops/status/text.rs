@@ -1,7 +1,7 @@
 //! The status as people read it.
 
 use super::{NodeStatus, PoolStatus, Status};
-use crate::ops::show::{clock, dollars, hours, paragraph, table};
+use crate::ops::show::{clock, dollars, hours, paragraph, plain, table};
 use chrono_tz::Tz;
 use reveille::decide::Reason;
 use reveille::domain::{Gate, Instant, Wake};
@@ -21,7 +21,7 @@ pub(super) fn write(status: &Status, zone: Tz) -> String {
 }
 
 fn of_pool(pool: &PoolStatus, now: Instant, zone: Tz) -> String {
-    let mut text = format!("Pool {}: {}\n", pool.pool, gate(pool.gate.as_ref(), now, zone));
+    let mut text = plain(&format!("Pool {}: {}", pool.pool, gate(pool.gate.as_ref(), now, zone))) + "\n";
     if !pool.configured {
         text += &paragraph("REVEILLE_POOLS does not name this pool: nothing will ever stop its nodes.");
     }
@@ -54,9 +54,10 @@ fn money(pool: &PoolStatus) -> String {
     if month["own_forecast"].is_string() {
         text += &format!(", {} at its end if it goes on so", figure("own_forecast"));
     }
-    text += &match month["aws_actual"].as_str() {
-        Some(actual) => format!("; AWS shows {}, hours late.", dollars(Some(actual))),
-        None => "; AWS shows nothing yet.".to_owned(),
+    text += &match (pool.aws_month_read, month["aws_actual"].as_str()) {
+        (true, Some(actual)) => format!("; AWS shows {}, hours late.", dollars(Some(actual))),
+        (true, None) => "; AWS shows nothing yet.".to_owned(),
+        (false, _) => ". AWS's own figure was not read.".to_owned(),
     };
     text
 }
