@@ -33,8 +33,11 @@ class Handler(BaseHTTPRequestHandler):
     clock: clock.VirtualClock
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """The `Date` of an answer: what time it is at AWS."""
-        return email.utils.formatdate(self.clock.now_ms / 1000 if timestamp is None else timestamp, usegmt=True)
+        """The `Date` of an answer. STS tells what time it is at AWS; of the others an SDK whose own clock is the real one
+        would think that it is wrong, and ask once more for what was refused."""
+        if timestamp is None and "/sts/aws4_request" in self.headers.get("authorization", ""):
+            timestamp = self.clock.now_ms / 1000
+        return email.utils.formatdate(timestamp, usegmt=True)
 
     def handle_aws(self) -> None:
         if "transfer-encoding" in self.headers:

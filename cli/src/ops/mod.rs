@@ -229,6 +229,7 @@ impl Command {
             | Self::Hold { reach, .. }
             | Self::Release { reach, .. }
             | Self::Events { reach, .. }
+            | Self::Report { reach, .. }
             | Self::Doctor { reach }
             | Self::Gate { to: GateTo::Close { reach, .. } | GateTo::Open { reach, .. } } => reach,
         }

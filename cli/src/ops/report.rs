@@ -61,10 +61,8 @@ pub(crate) async fn show(reach: &Reach, asked: Asked) -> Result<String, Fault> {
     let (zone, now) = (session.config.policy.zone, session.now);
     let from = first_month(&asked, zone, now)?;
     let only = asked.pool.as_deref().map(|pool| session.pool(Some(pool))).transpose()?;
-    let bar = show::spinner("reading nodes, disks and the history of launches");
-    let books = Books::read(&session, only).await;
-    bar.finish_and_clear();
-    let books = books?;
+    let reading = Books::read(&session, only);
+    let books = show::waiting("reading nodes, disks and the history of launches", reading).await?;
     let shares = i64::try_from(session.config.pools.len()).unwrap_or(1);
     let terms = Terms {
         from,

@@ -10,10 +10,13 @@ use reveille::observation::{Series, SignalKind};
 use reveille::run::{Call, MetricRef, PoolPolicy, take_activity};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Names and values.
+type Dimensions = BTreeMap<String, String>;
+
 /// Metrics that had no point in the last two weeks, which is as far as CloudWatch lists them; and which.
 pub(super) async fn metrics(case: &Case<'_>) -> (Check, BTreeSet<MetricRef>) {
     let (mut check, mut all_missing) = (Check::new("metrics"), BTreeSet::new());
-    let mut listed: BTreeMap<(String, String), Option<Vec<BTreeMap<String, String>>>> = BTreeMap::new();
+    let mut listed: BTreeMap<(String, String), Option<Vec<Dimensions>>> = BTreeMap::new();
     for (name, pool) in &case.config().pools {
         for metric in wanted(&pool.policy) {
             let key = (metric.namespace.clone(), metric.metric.clone());
