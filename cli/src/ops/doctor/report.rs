@@ -79,7 +79,7 @@ mod tests {
     use crate::ops::doctor::Finding;
 
     fn reach() -> Reach {
-        Reach { name: "reveille".to_owned(), region: None, profile: None, json: false }
+        Reach { name: None, region: None, profile: None, json: false }
     }
 
     fn check(check: &'static str, findings: usize, not_checked: &[&str]) -> Check {
