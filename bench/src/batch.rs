@@ -18,8 +18,7 @@ use std::io::{BufReader, Read as _, Write as _};
 const SAMPLE: &[u8] = include_bytes!("../../tests/data/apache_combined_sample.log.gz");
 const GROUP: &str = "/app/front";
 /// No line of the sample has this path.
-const COUNTED: &str =
-    r#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "POST /v1/calls HTTP/1.1" 503 5 "-" "okhttp/4.9""#;
+const COUNTED: &str = r#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "POST /v1/calls HTTP/1.1" 503 5 "-" "okhttp/4.9""#;
 /// 30 November 2026, nine o'clock, in milliseconds.
 const NINE_MS: i64 = 1_796_029_200_000;
 

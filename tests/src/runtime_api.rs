@@ -283,7 +283,8 @@ impl Process {
             Err(error) => Err(error),
         };
         let duration = handed_over.elapsed();
-        let (max_memory_kib, processor) = (self.child.id().and_then(max_memory_kib), self.child.id().and_then(processor));
+        let (max_memory_kib, processor) =
+            (self.child.id().and_then(max_memory_kib), self.child.id().and_then(processor));
         if !self.ready && (result.is_ok() || matches!(result, Err(FunctionError::Unhandled { .. }))) {
             // What it writes until it asks again belongs to this invocation; if it never does, it is not used again.
             self.ready = matches!(timeout_at(handed_over + timeout, self.report()).await, Ok(Ok(Report::AsksForEvent)));

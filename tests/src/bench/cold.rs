@@ -30,7 +30,12 @@ struct Cold {
     calls: BTreeMap<String, usize>,
 }
 
-pub(super) async fn rows(plan: &Plan, stage: &Stage, sides: &Sides, say: &mut dyn FnMut(&str)) -> StageResult<Vec<Row>> {
+pub(super) async fn rows(
+    plan: &Plan,
+    stage: &Stage,
+    sides: &Sides,
+    say: &mut dyn FnMut(&str),
+) -> StageResult<Vec<Row>> {
     let node = stage.add_node("gpu-1", "voice", false).await?;
     let mut rows = Vec::new();
     for name in FUNCTIONS {
@@ -63,7 +68,14 @@ async fn prepare_quiet(stage: &Stage, node: &NodeId) -> StageResult<()> {
     super::warm::traffic(stage).await
 }
 
-async fn cold(stage: &Stage, sides: &Sides, function: &Function, name: &str, side: &str, node: &NodeId) -> StageResult<Cold> {
+async fn cold(
+    stage: &Stage,
+    sides: &Sides,
+    function: &Function,
+    name: &str,
+    side: &str,
+    node: &NodeId,
+) -> StageResult<Cold> {
     if name == "wake" {
         sleep(stage, node).await?;
     }
@@ -94,7 +106,7 @@ async fn cold(stage: &Stage, sides: &Sides, function: &Function, name: &str, sid
 }
 
 /// The node sleeps, and the ledger knows nothing of it.
-async fn sleep(stage: &Stage, node: &NodeId) -> StageResult<()> {
+pub(super) async fn sleep(stage: &Stage, node: &NodeId) -> StageResult<()> {
     forget(stage).await?;
     if stage.state(node).await? != "stopped" {
         stage.pass(TimeDelta::minutes(2)).await;
@@ -123,7 +135,9 @@ fn compared(name: &str, own: &[Cold], peer: &[Cold]) -> StageResult<Vec<Row>> {
     };
     let calls: Vec<String> = last.0.calls.iter().map(|(action, count)| format!("{count} {action}")).collect();
     Ok(vec![
-        row("start to first answer", "ms", |cold| cold.answer_ms).target(Target::Times(TIMES_FASTER)).note(calls.join(", ")),
+        row("start to first answer", "ms", |cold| cold.answer_ms)
+            .target(Target::Times(TIMES_FASTER))
+            .note(calls.join(", ")),
         row("the same with the local AWS's own time", "ms", |cold| cold.whole_ms),
         row("start to ready for an event", "ms", |cold| cold.next_ms),
         row("processor time to first answer", "ms", |cold| cold.cpu_ms).target(Target::Times(TIMES_LESS_CPU)),

@@ -79,7 +79,10 @@ impl Https {
     /// What a function or its peer needs to find and to trust it.
     pub(crate) fn vars(&self) -> BTreeMap<String, String> {
         let roots = self.roots.display().to_string();
-        let urls = self.ports.iter().map(|(service, port)| (format!("AWS_ENDPOINT_URL_{service}"), format!("https://{}", port.address)));
+        let urls = self
+            .ports
+            .iter()
+            .map(|(service, port)| (format!("AWS_ENDPOINT_URL_{service}"), format!("https://{}", port.address)));
         urls.chain([("SSL_CERT_FILE".to_owned(), roots.clone()), ("AWS_CA_BUNDLE".to_owned(), roots)]).collect()
     }
 

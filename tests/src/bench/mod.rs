@@ -14,7 +14,7 @@ pub use row::{Row, results, table};
 use crate::stage::{Stage, StageResult};
 use chrono::TimeDelta;
 use sides::Sides;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is measured, and how often.
 #[derive(Debug, Clone)]
@@ -36,7 +36,9 @@ pub struct Plan {
 /// # Errors
 /// The package is missing, Python 3.11 is, or a function or its peer did not answer as it should.
 pub async fn measure(plan: &Plan, say: &mut dyn FnMut(&str)) -> StageResult<Vec<Row>> {
+    std::fs::create_dir_all(&plan.folder)?;
     let mut rows = size::rows(plan)?;
+    sides::make_peers(plan)?;
     say("log batch beside bare inflate and Python");
     rows.extend(batch::rows(plan)?);
     let hours_ago = crate::runtime_api::real_now() - TimeDelta::hours(sides::HOURS_BACK);
@@ -47,4 +49,18 @@ pub async fn measure(plan: &Plan, say: &mut dyn FnMut(&str)) -> StageResult<Vec<
     rows.extend(warm);
     rows.extend(money::rows(&counts));
     Ok(rows)
+}
+
+/// Writes the table between its marks.
+///
+/// # Errors
+/// The file or its marks are not there.
+pub fn write_into(file: &Path, table: &str) -> StageResult<()> {
+    const MARKS: [&str; 2] = ["<!-- table: generated, see make bench -->\n", "<!-- end of the table -->\n"];
+    let text = std::fs::read_to_string(file)?;
+    let [begins, ends] = MARKS.map(|mark| text.find(mark));
+    let (begins, ends) =
+        begins.zip(ends).ok_or_else(|| format!("{}: the marks of the table are missing", file.display()))?;
+    let kept = text[..begins + MARKS[0].len()].to_owned();
+    Ok(std::fs::write(file, kept + "\n" + table + "\n" + &text[ends..])?)
 }

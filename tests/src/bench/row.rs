@@ -41,7 +41,13 @@ impl Row {
 
     /// The medians of two sides whose runs alternated, run by run the ratio peer ÷ own, and how far the middle half of the
     /// ratios reaches.
-    pub(crate) fn beside(name: impl Into<String>, unit: &'static str, own: &[f64], peer: &'static str, others: &[f64]) -> Self {
+    pub(crate) fn beside(
+        name: impl Into<String>,
+        unit: &'static str,
+        own: &[f64],
+        peer: &'static str,
+        others: &[f64],
+    ) -> Self {
         let ratios: Vec<f64> = own.iter().zip(others).map(|(own, other)| other / own).collect();
         let peer = Peer { name: peer, value: median(others), ratio: median(&ratios) };
         let spread = Some((quantile(&ratios, 0.25), quantile(&ratios, 0.75)));
@@ -98,7 +104,8 @@ pub fn results(rows: &[Row]) -> Value {
 
 /// All rows as a table in Markdown.
 pub fn table(rows: &[Row]) -> String {
-    let mut text = "| what | value | peer | ratio (middle half) | target | met |\n|---|---|---|---|---|---|\n".to_owned();
+    let mut text =
+        "| what | value | peer | ratio (middle half) | target | met |\n|---|---|---|---|---|---|\n".to_owned();
     for row in rows {
         let peer = row.peer.as_ref().map(|peer| format!("{} {} {}", figure(peer.value), row.unit, peer.name));
         let ratio = row.peer.as_ref().map(|peer| match row.spread {
@@ -174,7 +181,8 @@ mod tests {
 
     #[test]
     fn figures_keep_three_digits() {
-        for (value, text) in [(0.012_345, "0.0123"), (1.234_5, "1.23"), (123.4, "123"), (12_345.6, "12346"), (0.0, "0")] {
+        for (value, text) in [(0.012_345, "0.0123"), (1.234_5, "1.23"), (123.4, "123"), (12_345.6, "12346"), (0.0, "0")]
+        {
             assert_eq!(figure(value), text);
         }
     }

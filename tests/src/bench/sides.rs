@@ -29,14 +29,13 @@ impl Sides {
     /// # Errors
     /// No port, no roots, or no Python 3.11.
     pub(super) async fn open(plan: &Plan, stage: &Stage) -> StageResult<Self> {
-        std::fs::create_dir_all(&plan.folder)?;
         let https = Https::open(stage.aws.endpoint(), &plan.folder).await?;
         let mut vars = stage.vars.clone();
         // The virtual clock would be one request more, which no deployed function makes.
         vars.remove("REVEILLE_CLOCK_URL");
         vars.remove("AWS_ENDPOINT_URL");
         vars.extend(https.vars());
-        Ok(Self { https, vars, package: plan.package.clone(), peers: peers(plan)? })
+        Ok(Self { https, vars, package: plan.package.clone(), peers: plan.folder.join("peers") })
     }
 
     /// The function as it is deployed.
@@ -62,7 +61,7 @@ impl Sides {
 }
 
 /// Programs that start the handlers of `bench/peers/`, with boto3 compiled as Lambda's image has it.
-fn peers(plan: &Plan) -> StageResult<PathBuf> {
+pub(super) fn make_peers(plan: &Plan) -> StageResult<()> {
     let python = python()?;
     let (sources, packages) = (plan.root.join("bench/peers"), plan.root.join(".tools/python"));
     let folder = plan.folder.join("peers");
@@ -77,7 +76,11 @@ fn peers(plan: &Plan) -> StageResult<PathBuf> {
             std::fs::copy(&path, compiled.join(path.file_name().unwrap_or_default()))?;
         }
     }
-    let status = Command::new(&python).args(["-m", "compileall", "-q"]).arg(&compiled).env_remove("PYTHONDONTWRITEBYTECODE").status()?;
+    let status = Command::new(&python)
+        .args(["-m", "compileall", "-q"])
+        .arg(&compiled)
+        .env_remove("PYTHONDONTWRITEBYTECODE")
+        .status()?;
     if !status.success() {
         return Err("compiling the peers failed".into());
     }
@@ -92,13 +95,14 @@ fn peers(plan: &Plan) -> StageResult<PathBuf> {
         std::fs::write(&program, text)?;
         std::fs::set_permissions(&program, Permissions::from_mode(0o755))?;
     }
-    Ok(folder)
+    Ok(())
 }
 
 /// The interpreter itself: a version manager's shim in front of it would be counted too.
 pub(super) fn python() -> StageResult<PathBuf> {
     let asked = Command::new("python3.11").args(["-c", "import sys; print(sys.executable)"]).output();
-    let out = asked.map_err(|e| format!("start python3.11 failed: {e}; the peers are written for Lambda's Python 3.11"))?;
+    let out =
+        asked.map_err(|e| format!("start python3.11 failed: {e}; the peers are written for Lambda's Python 3.11"))?;
     if !out.status.success() {
         return Err(format!("python3.11: {}", String::from_utf8_lossy(&out.stderr)).into());
     }
