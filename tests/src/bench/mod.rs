@@ -38,6 +38,7 @@ pub struct Plan {
 pub async fn measure(plan: &Plan, say: &mut dyn FnMut(&str)) -> StageResult<Vec<Row>> {
     std::fs::create_dir_all(&plan.folder)?;
     let mut rows = size::rows(plan)?;
+    sides::make_functions(plan)?;
     sides::make_peers(plan)?;
     say("log batch beside bare inflate and Python");
     rows.extend(batch::rows(plan)?);

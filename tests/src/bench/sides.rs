@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: [&str; 4] = ["wake", "idle-check", "uptime-alarm", "
 pub(super) struct Sides {
     pub(super) https: Https,
     vars: BTreeMap<String, String>,
-    package: PathBuf,
+    functions: PathBuf,
     peers: PathBuf,
 }
 
@@ -35,12 +35,12 @@ impl Sides {
         vars.remove("REVEILLE_CLOCK_URL");
         vars.remove("AWS_ENDPOINT_URL");
         vars.extend(https.vars());
-        Ok(Self { https, vars, package: plan.package.clone(), peers: plan.folder.join("peers") })
+        Ok(Self { https, vars, functions: plan.folder.join("functions"), peers: plan.folder.join("peers") })
     }
 
     /// The function as it is deployed.
     pub(super) fn own(&self, name: &str) -> StageResult<Function> {
-        self.function(name, self.package.join(name).join("bootstrap"))
+        self.function(name, self.functions.join(name))
     }
 
     /// The Python handler of the same work.
@@ -58,6 +58,18 @@ impl Sides {
             max_instances: 1,
         })?)
     }
+}
+
+/// The packaged programs, which a zip's unpacker may have left without the right to be run.
+pub(super) fn make_functions(plan: &Plan) -> StageResult<()> {
+    let folder = plan.folder.join("functions");
+    std::fs::create_dir_all(&folder)?;
+    for name in FUNCTIONS {
+        let (from, to) = (plan.package.join(name).join("bootstrap"), folder.join(name));
+        std::fs::copy(&from, &to).map_err(|e| format!("{}: {e}; `make package` makes it", from.display()))?;
+        std::fs::set_permissions(&to, Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Programs that start the handlers of `bench/peers/`, with boto3 compiled as Lambda's image has it.

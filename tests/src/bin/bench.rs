@@ -31,7 +31,8 @@ async fn main() -> ExitCode {
     match measured(&Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bench: {error}");
+            let causes = std::iter::successors(error.source(), |cause| cause.source());
+            eprintln!("bench: {error}{}", causes.map(|cause| format!(": {cause}")).collect::<String>());
             ExitCode::FAILURE
         }
     }
