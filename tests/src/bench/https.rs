@@ -5,6 +5,7 @@ use crate::stage::StageResult;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
+use axum::http::response::Parts;
 use axum::http::{Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -37,6 +38,18 @@ pub(crate) struct Https {
     ports: BTreeMap<&'static str, Port>,
     roots: PathBuf,
     thought: Thought,
+    kept: Kept,
+}
+
+/// The local AWS's own answers to DescribeInstances, by what was asked: it takes longer over a thousand nodes than the SDK
+/// waits. Off until it is asked for.
+#[derive(Debug, Clone, Default)]
+struct Kept(Arc<Mutex<Option<Answers>>>);
+
+#[derive(Debug, Default)]
+struct Answers {
+    given: usize,
+    answers: BTreeMap<Bytes, (Parts, Bytes)>,
 }
 
 #[derive(Debug)]
@@ -63,17 +76,18 @@ impl Https {
         let system = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read_to_string(path).ok());
         let system = system.ok_or("no bundle of root certificates under /etc/ssl/certs or /etc/pki/tls/certs")?;
         std::fs::write(&roots, system + "\n" + &ca)?;
-        let thought = Thought::default();
+        let (thought, kept) = (Thought::default(), Kept::default());
         let mut ports = BTreeMap::new();
         for service in SERVICES {
             let front = Front {
                 upstream: upstream.to_owned(),
                 client: Client::builder(TokioExecutor::new()).build_http(),
                 thought: thought.clone(),
+                kept: kept.clone(),
             };
             ports.insert(service, serve(TlsAcceptor::from(Arc::clone(&config)), front).await?);
         }
-        Ok(Self { ports, roots, thought })
+        Ok(Self { ports, roots, thought, kept })
     }
 
     /// What a function or its peer needs to find and to trust it.
@@ -86,9 +100,19 @@ impl Https {
         urls.chain([("SSL_CERT_FILE".to_owned(), roots.clone()), ("AWS_CA_BUNDLE".to_owned(), roots)]).collect()
     }
 
+    /// From now on each DescribeInstances is asked of the local AWS once.
+    pub(crate) fn keep_descriptions(&self, keep: bool) {
+        *locked(&self.kept.0) = keep.then(Answers::default);
+    }
+
+    /// How often one was answered without asking since the last time.
+    pub(crate) fn take_kept(&self) -> usize {
+        locked(&self.kept.0).as_mut().map_or(0, |kept| std::mem::take(&mut kept.given))
+    }
+
     /// How long at least one request was with the local AWS since the last asking.
     pub(crate) fn take_thought(&self) -> Duration {
-        let mut spans = std::mem::take(&mut *self.thought.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut spans = std::mem::take(&mut *locked(&self.thought.0));
         spans.sort();
         let mut until: Option<Instant> = None;
         spans.into_iter().fold(Duration::ZERO, |sum, (from, to)| {
@@ -165,10 +189,12 @@ impl axum::serve::Listener for Handshaken {
     }
 }
 
+#[derive(Clone)]
 struct Front {
     upstream: String,
     client: Client<HttpConnector, Full<Bytes>>,
     thought: Thought,
+    kept: Kept,
 }
 
 async fn forward(State(front): State<Arc<Front>>, request: Request<Body>) -> Response {
@@ -181,16 +207,41 @@ async fn forward(State(front): State<Arc<Front>>, request: Request<Body>) -> Res
     head.headers.remove(header::HOST);
     head.headers.remove(header::TRANSFER_ENCODING);
     let Ok(body) = body.collect().await else { return StatusCode::BAD_REQUEST.into_response() };
-    let from = Instant::now();
-    let answered = async {
-        let answer = front.client.request(Request::from_parts(head, Full::new(body.to_bytes()))).await.ok()?;
-        let (head, body) = answer.into_parts();
-        Some((head, body.collect().await.ok()?.to_bytes()))
-    };
-    let answered = answered.await;
-    front.thought.0.lock().unwrap_or_else(PoisonError::into_inner).push((from, Instant::now()));
-    match answered {
-        Some((head, body)) => Response::from_parts(head, Body::from(body)),
-        None => StatusCode::BAD_GATEWAY.into_response(),
+    let body = body.to_bytes();
+    if let Some(kept) = locked(&front.kept.0).as_mut()
+        && let Some((head, answer)) = kept.answers.get(&body).cloned()
+    {
+        kept.given += 1;
+        return Response::from_parts(head, Body::from(answer));
     }
+    // In a task of its own: it goes on when the client has given up, and the next may have the answer.
+    let answered = tokio::spawn(async move { front.ask(Request::from_parts(head, body)).await });
+    match answered.await {
+        Ok(Some((head, body))) => Response::from_parts(head, Body::from(body)),
+        Ok(None) | Err(_) => StatusCode::BAD_GATEWAY.into_response(),
+    }
+}
+
+impl Front {
+    async fn ask(&self, request: Request<Bytes>) -> Option<(Parts, Bytes)> {
+        let asked = request.body().clone();
+        let from = Instant::now();
+        let answered = async {
+            let (head, body) = self.client.request(request.map(Full::new)).await.ok()?.into_parts();
+            Some((head, body.collect().await.ok()?.to_bytes()))
+        };
+        let answered = answered.await;
+        locked(&self.thought.0).push((from, Instant::now()));
+        let (head, body) = answered?;
+        if asked.starts_with(b"Action=DescribeInstances&")
+            && let Some(kept) = locked(&self.kept.0).as_mut()
+        {
+            kept.answers.insert(asked, (head.clone(), body.clone()));
+        }
+        Some((head, body))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
