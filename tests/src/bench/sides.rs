@@ -14,6 +14,9 @@ use std::time::Duration;
 /// The local AWS's clock stands behind the real one, which the built functions go by, so that what is begun on it can end.
 pub(super) const HOURS_BACK: i64 = 12;
 
+/// Of the log of a run that failed.
+const LINES_TOLD: usize = 5;
+
 pub(super) const FUNCTIONS: [&str; 4] = ["wake", "idle-check", "uptime-alarm", "budget-guard"];
 
 /// What makes the functions of both sides.
@@ -138,6 +141,9 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 pub(super) fn answered(side: &str, invocation: &Invocation) -> StageResult<()> {
     match &invocation.result {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("{side}: {error}\n{}", invocation.logs.join("\n")).into()),
+        Err(error) => {
+            let last = invocation.logs.iter().rev().take(LINES_TOLD).rev().map(String::as_str).collect::<Vec<_>>();
+            Err(format!("{side}: {error}\n{}", last.join("\n")).into())
+        }
     }
 }
