@@ -30,7 +30,8 @@ pub(super) fn run<'f, F: Fn(&str) -> Option<&'f Filter>>(
     data: &str,
     max_inflated_bytes: u64,
 ) -> Option<()> {
-    let mut text = Window { from: inflated(data, max_inflated_bytes, STEP_BYTES), room: vec![0; 2 * CHUNK], at: 0, end: 0 };
+    let mut text =
+        Window { from: inflated(data, max_inflated_bytes, STEP_BYTES), room: vec![0; 2 * CHUNK], at: 0, end: 0 };
     let header = text.header()?;
     if header.message_type.0 != DATA_MESSAGE.as_bytes() {
         return None;

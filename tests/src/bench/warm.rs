@@ -7,7 +7,6 @@ use super::row::{Row, Target, median};
 use super::sides::{HOURS_BACK, Sides, answered};
 use crate::runtime_api::{Function, real_now};
 use crate::stage::{LOG_GROUP, Stage, StageResult, http_answer, log_batch, url_event};
-use aws_sdk_ec2::types::{InstanceType, ResourceType, Tag, TagSpecification};
 use chrono::{DurationRound as _, TimeDelta};
 use reveille::domain::NodeId;
 use serde_json::{Value, json};
@@ -222,7 +221,7 @@ async fn ticks(
         }
         stage.start_by_hand(&node).await?;
     } else {
-        launch(stage, nodes).await?;
+        stage.launch("voice", nodes).await?;
     }
     stage.pass(TimeDelta::minutes(2)).await;
     traffic(stage).await?;
@@ -252,20 +251,6 @@ async fn ticks(
         return Ok(rows);
     }
     Ok(alone(&format!("tick of {nodes} nodes"), &ours, (nodes <= 100).then_some(TICK_CALLS)))
-}
-
-/// So many nodes in one call.
-async fn launch(stage: &Stage, nodes: i32) -> StageResult<()> {
-    let tag = |key: &str, value: &str| Tag::builder().key(key).value(value).build();
-    let tags = TagSpecification::builder()
-        .resource_type(ResourceType::Instance)
-        .tags(tag("Name", "gpu"))
-        .tags(tag("reveille:pool", "voice"))
-        .build();
-    let ec2 = aws_sdk_ec2::Client::new(&stage.sdk);
-    let launched = ec2.run_instances().image_id("ami-12c6146b").instance_type(InstanceType::G6Xlarge);
-    launched.min_count(nodes).max_count(nodes).tag_specifications(tags).send().await?;
-    Ok(())
 }
 
 fn compared(what: &str, own: &[Warm], peer: &[Warm]) -> Vec<Row> {
