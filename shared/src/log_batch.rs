@@ -136,7 +136,17 @@ pub fn read<'f>(
     if usual::run(&mut pass, data, max_inflated_bytes).is_some() {
         return pass.finish(Ok(()));
     }
-    let mut pass = Pass::new(oldest, &filter_for);
+    read_any(data, max_inflated_bytes, oldest, &filter_for)
+}
+
+/// The way that takes any JSON, and judges what is broken.
+fn read_any<'f>(
+    data: &str,
+    max_inflated_bytes: u64,
+    oldest: DateTime<Utc>,
+    filter_for: impl Fn(&str) -> Option<&'f Filter>,
+) -> Result<Batch, BatchFault> {
+    let mut pass = Pass::new(oldest, filter_for);
     let mut ended = pass.run(data, max_inflated_bytes);
     if pass.needs_second_pass() {
         pass.message_type.get_or_insert_with(|| DATA_MESSAGE.to_owned());
