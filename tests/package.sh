@@ -13,8 +13,6 @@ lambda=$(find "$tool" -type f -name cargo-lambda -perm -u+x | head -1)
 functions="wake idle-check uptime-alarm budget-guard"
 set --
 for name in $functions; do set -- "$@" -p "reveille-$name"; done
-# A panic aborts, so that nothing unwinds: the tables for it are a tenth of a zip.
-export RUSTFLAGS="${RUSTFLAGS:-} -C force-unwind-tables=no"
 "$lambda" lambda build --release --compiler cargo --output-format zip "$@"
 ls -l target/lambda/*/bootstrap.zip
 # provided.al2023 has glibc 2.34: a newer symbol would fail there at start.

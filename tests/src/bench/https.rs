@@ -49,6 +49,7 @@ struct Kept(Arc<Mutex<Option<Answers>>>);
 #[derive(Debug, Default)]
 struct Answers {
     given: usize,
+    asking: usize,
     answers: BTreeMap<Bytes, (Parts, Bytes)>,
 }
 
@@ -103,6 +104,17 @@ impl Https {
     /// From now on each DescribeInstances is asked of the local AWS once.
     pub(crate) fn keep_descriptions(&self, keep: bool) {
         *locked(&self.kept.0) = keep.then(Answers::default);
+    }
+
+    /// Waits until one is kept and the local AWS is asked for no other, for three minutes at most.
+    pub(crate) async fn kept_one(&self) -> StageResult<()> {
+        for _ in 0..180 {
+            if locked(&self.kept.0).as_ref().is_some_and(|kept| kept.asking == 0 && !kept.answers.is_empty()) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        Err("the local AWS did not describe the nodes within three minutes".into())
     }
 
     /// How often one was answered without asking since the last time.
@@ -225,6 +237,10 @@ async fn forward(State(front): State<Arc<Front>>, request: Request<Body>) -> Res
 impl Front {
     async fn ask(&self, request: Request<Bytes>) -> Option<(Parts, Bytes)> {
         let asked = request.body().clone();
+        let describes = asked.starts_with(b"Action=DescribeInstances&");
+        if let Some(kept) = locked(&self.kept.0).as_mut().filter(|_| describes) {
+            kept.asking += 1;
+        }
         let from = Instant::now();
         let answered = async {
             let (head, body) = self.client.request(request.map(Full::new)).await.ok()?.into_parts();
@@ -232,13 +248,11 @@ impl Front {
         };
         let answered = answered.await;
         locked(&self.thought.0).push((from, Instant::now()));
-        let (head, body) = answered?;
-        if asked.starts_with(b"Action=DescribeInstances&")
-            && let Some(kept) = locked(&self.kept.0).as_mut()
-        {
-            kept.answers.insert(asked, (head.clone(), body.clone()));
+        if let Some(kept) = locked(&self.kept.0).as_mut().filter(|_| describes) {
+            kept.asking = kept.asking.saturating_sub(1);
+            kept.answers.extend(answered.clone().map(|answer| (asked, answer)));
         }
-        Some((head, body))
+        answered
     }
 }
 
