@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test plan-figures lint invoke front package setup build reference wiring
+.PHONY: help demo test test-web soak soak-local model fuzz mutants infra-test plan-figures bench lint invoke front package setup build reference wiring
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ reference: ## writes docs/configuration.md, docs/messages.md, docs/beat.md's set
 
 plan-figures: ## writes the tables of docs/planner.md again, from the traces in the project (a minute or two)
 	@UPDATE=1 cargo test -p reveille-plan --locked --quiet --test figures
+
+bench: build package ## what a wake, a tick and a log batch cost, beside Python: target/bench/results.json, docs/performance.md (half an hour from a clean clone; not in CI)
+	@cargo build -p reveille-bench --release --locked --quiet
+	@$(TARGET)/debug/bench --counted $(TARGET)/release/counted --runs $(or $(RUNS),15) --docs
 
 infra-test: build ## the Terraform modules: mocked tests, policy lint, mistakes tried on copies; then applied to the local AWS
 	@sh tests/infra.sh

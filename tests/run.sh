@@ -9,9 +9,10 @@ status=0
 {
     sh tests/debian.sh nginx 2>&1 || echo "nginx: failed"
     cargo test --workspace --locked 2>&1 || echo "cargo test: failed"
+    sh tests/counted.sh 2>&1 || echo "counted: failed"
     python3 -m unittest discover -s tests/local-aws 2>&1 || echo "unittest: failed"
 } | tee "$log"
-grep -q '^nginx: failed$\|^cargo test: failed$\|^unittest: failed$' "$log" && status=1
+grep -q '^nginx: failed$\|^cargo test: failed$\|^counted: failed$\|^unittest: failed$' "$log" && status=1
 # cargo's lines: "test result: ok. 12 passed; 0 failed; …"; unittest's: "Ran 79 tests in …", "FAILED (failures=1)".
 awk -v status="$status" '
     /^test result:/ { passed += $4; failed += $6 }

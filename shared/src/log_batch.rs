@@ -3,7 +3,9 @@
 //! The batch is base64 around gzip around JSON and is read as a stream: a few KiB of buffers and one line at a time,
 //! however large it inflates. What is found stands, also when the rest turns out to be broken.
 
-use crate::access_log::{Filter, MAX_LINE_BYTES, NoiseReason, RequestLine, Verdict, sample, shown};
+mod usual;
+
+use crate::access_log::{Filter, KnownAgents, MAX_LINE_BYTES, NoiseReason, RequestLine, Verdict, sample, shown};
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::read::DecoderReader;
@@ -130,6 +132,20 @@ pub fn read<'f>(
     oldest: DateTime<Utc>,
     filter_for: impl Fn(&str) -> Option<&'f Filter>,
 ) -> Result<Batch, BatchFault> {
+    let mut pass = Pass::new(oldest, &filter_for);
+    if usual::run(&mut pass, data, max_inflated_bytes).is_some() {
+        return pass.finish(Ok(()));
+    }
+    read_any(data, max_inflated_bytes, oldest, &filter_for)
+}
+
+/// The way that takes any JSON, and judges what is broken.
+fn read_any<'f>(
+    data: &str,
+    max_inflated_bytes: u64,
+    oldest: DateTime<Utc>,
+    filter_for: impl Fn(&str) -> Option<&'f Filter>,
+) -> Result<Batch, BatchFault> {
     let mut pass = Pass::new(oldest, filter_for);
     let mut ended = pass.run(data, max_inflated_bytes);
     if pass.needs_second_pass() {
@@ -151,6 +167,7 @@ struct Pass<F> {
     outcome: Option<Outcome>,
     counts: Counts,
     unread_sample: Option<String>,
+    agents: KnownAgents,
 }
 
 impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
@@ -165,11 +182,12 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
             outcome: None,
             counts: Counts::default(),
             unread_sample: None,
+            agents: KnownAgents::default(),
         }
     }
 
     fn run(&mut self, data: &str, max_inflated_bytes: u64) -> Result<(), serde_json::Error> {
-        let mut json = serde_json::Deserializer::from_reader(inflated(data, max_inflated_bytes));
+        let mut json = serde_json::Deserializer::from_reader(inflated(data, max_inflated_bytes, STEP_BYTES));
         json.deserialize_map(self)?;
         // Reads on to the check sum of the gzip.
         json.end()
@@ -233,7 +251,7 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
             self.unread_sample.get_or_insert_with(|| sample(&String::from_utf8_lossy(&text)));
             return Ok(());
         };
-        match filter.judge(&line) {
+        match filter.judge_known(&line, &mut self.agents) {
             Verdict::Wakes => self.stop(Outcome::Woken(woken_by(filter, &line, at))),
             Verdict::Noise(reason) => {
                 *self.counts.noise.entry(reason).or_default() += 1;
@@ -387,11 +405,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-fn inflated(data: &str, max_bytes: u64) -> impl Read {
+fn inflated(data: &str, max_bytes: u64, step_bytes: usize) -> impl Read {
     let data = data.trim_end().as_bytes();
     let sound = sound_base64(data);
     let decoder = DecoderReader::new(&data[..sound], &BASE64).chain(BrokenAt((sound < data.len()).then_some(sound)));
-    let gzip = MultiGzDecoder::new(BufReader::with_capacity(STEP_BYTES, decoder));
+    let gzip = MultiGzDecoder::new(BufReader::with_capacity(step_bytes, decoder));
     BufReader::new(Capped { inner: gzip, left: max_bytes })
 }
 

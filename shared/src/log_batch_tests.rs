@@ -344,3 +344,46 @@ proptest! {
         prop_assert!(matches!(read_packed(batch(&events(&lines))).outcome, Outcome::Woken(_)));
     }
 }
+
+/// What both ways through a batch say of it.
+fn both_ways(json: &[u8], max_inflated_bytes: u64) -> [String; 2] {
+    let (data, filter) = (pack(json), filter());
+    let filter_for = |group: &str| (group == GROUP).then_some(&filter);
+    let oldest = time(NINE - 3_600_000);
+    let ways =
+        [read(&data, max_inflated_bytes, oldest, filter_for), read_any(&data, max_inflated_bytes, oldest, filter_for)];
+    ways.map(|said| format!("{said:?}"))
+}
+
+proptest! {
+    #[test]
+    fn the_usual_way_finds_what_the_other_finds(
+        lines in proptest::collection::vec(
+            (prop::sample::select(vec![PROBE, STRANGER, ENDED_CALL, CALL, "no request", "\u{e9} \\ \"q\"", ""]), 0..4_i64), 0..12,
+        ),
+        cut in proptest::option::of(0..2_000_usize),
+        spoilt in proptest::option::of((0..2_000_usize, any::<u8>())),
+        most in prop::sample::select(vec![MIB, 700, 90]),
+    ) {
+        let events: Vec<String> = lines.iter().map(|(line, hours)| event(line, NINE - hours * 3_600_000)).collect();
+        let mut json = batch(&events.join(",")).into_bytes();
+        if let Some((place, byte)) = spoilt
+            && let Some(old) = json.get_mut(place)
+        {
+            *old = byte;
+        }
+        json.truncate(cut.unwrap_or(usize::MAX));
+        let [usual, other] = both_ways(&json, most);
+        prop_assert_eq!(usual, other);
+    }
+}
+
+#[test]
+fn the_usual_way_takes_a_usual_batch_of_any_length() {
+    let filter = filter();
+    for lines in [1, 1_000] {
+        let data = pack(batch(&events(&vec![PROBE; lines])));
+        let mut pass = Pass::new(time(NINE), |group: &str| (group == GROUP).then_some(&filter));
+        assert_eq!((usual::run(&mut pass, &data, MIB), pass.counts.read), (Some(()), lines as u64));
+    }
+}

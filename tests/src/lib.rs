@@ -1,6 +1,7 @@
 //! End to end: a local AWS, an emulator of the Runtime API and of a function URL, the built functions, the demo.
 
 pub mod applied;
+pub mod bench;
 pub mod client;
 pub mod demo;
 pub mod front;

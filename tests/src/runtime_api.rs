@@ -67,6 +67,8 @@ pub struct Invocation {
     /// The most memory that the process has held so far, in KiB, as Lambda's own report has it; none where the system does
     /// not say, or the process has ended.
     pub max_memory_kib: Option<u64>,
+    /// The processor time that the process has taken so far; none as above.
+    pub processor: Option<Duration>,
 }
 
 /// Why an invocation has no answer.
@@ -205,6 +207,7 @@ impl Invocation {
             duration: Duration::ZERO,
             init_duration: None,
             max_memory_kib: None,
+            processor: None,
         }
     }
 }
@@ -219,6 +222,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 struct Process {
     child: Child,
+    spawned: Instant,
     /// It has asked for an event and holds none.
     ready: bool,
     events: mpsc::Sender<Event>,
@@ -256,6 +260,7 @@ impl Process {
         let (batches, lines) = mpsc::unbounded_channel();
         // A thread, so that reading never waits for the runtime that a full pipe may be blocking.
         std::thread::spawn(move || read_lines(pipe, &log, &batches));
+        let spawned = Instant::now();
         let child = Command::new(&spec.binary)
             .current_dir(task_root(spec))
             .env_clear()
@@ -266,20 +271,20 @@ impl Process {
             .stderr(output.try_clone()?)
             .kill_on_drop(true)
             .spawn()?;
-        Ok(Self { child, ready: false, events, reports, output, lines, kill, _api: api })
+        Ok(Self { child, spawned, ready: false, events, reports, output, lines, kill, _api: api })
     }
 
     async fn invoke(&mut self, payload: &Value, timeout: Duration) -> Invocation {
-        let began = Instant::now();
         let cold = !self.ready;
-        let init = self.initialise(began + INIT_LIMIT).await;
+        let init = self.initialise(self.spawned + INIT_LIMIT).await;
         let handed_over = Instant::now();
         let result = match init {
             Ok(()) => self.answer(payload, timeout).await,
             Err(error) => Err(error),
         };
         let duration = handed_over.elapsed();
-        let max_memory_kib = self.child.id().and_then(max_memory_kib);
+        let (max_memory_kib, processor) =
+            (self.child.id().and_then(max_memory_kib), self.child.id().and_then(processor));
         if !self.ready && (result.is_ok() || matches!(result, Err(FunctionError::Unhandled { .. }))) {
             // What it writes until it asks again belongs to this invocation; if it never does, it is not used again.
             self.ready = matches!(timeout_at(handed_over + timeout, self.report()).await, Ok(Ok(Report::AsksForEvent)));
@@ -287,8 +292,8 @@ impl Process {
         if !self.ready {
             self.child.kill().await.ok();
         }
-        let init_duration = cold.then_some(handed_over - began);
-        Invocation { result, logs: self.lines_so_far().await, duration, init_duration, max_memory_kib }
+        let init_duration = cold.then_some(handed_over - self.spawned);
+        Invocation { result, logs: self.lines_so_far().await, duration, init_duration, max_memory_kib, processor }
     }
 
     /// Waits until the process asks for its first event.
@@ -349,6 +354,16 @@ impl Process {
 fn max_memory_kib(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+/// Linux: what the scheduler has counted for the threads that live, in nanoseconds; `stat` counts in hundredths of a second.
+fn processor(process: u32) -> Option<Duration> {
+    let mut threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let nanoseconds = threads.try_fold(0, |sum, thread| {
+        let counted = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        Some(sum + counted.split_whitespace().next()?.parse::<u64>().ok()?)
+    })?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 impl Event {

@@ -204,6 +204,19 @@ impl Stage {
         Ok(NodeId::new(id)?)
     }
 
+    /// Launches so many nodes of one pool at once; they are pending.
+    ///
+    /// # Errors
+    /// The local AWS refused.
+    pub async fn launch(&self, pool: &str, nodes: i32) -> StageResult<()> {
+        let tag = Tag::builder().key("reveille:pool").value(pool).build();
+        let tags = TagSpecification::builder().resource_type(ResourceType::Instance).tags(tag).build();
+        let launch = aws_sdk_ec2::Client::new(&self.sdk).run_instances().image_id("ami-12c6146b");
+        let launch = launch.instance_type(InstanceType::G6Xlarge).block_device_mappings(root_volume());
+        launch.min_count(nodes).max_count(nodes).tag_specifications(tags).send().await?;
+        Ok(())
+    }
+
     /// A person starts the node in the console.
     ///
     /// # Errors

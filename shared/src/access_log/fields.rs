@@ -2,6 +2,7 @@
 
 use super::{RequestLine, Stamp, hex_byte, no_request, split_request};
 use chrono::{DateTime, TimeDelta, Utc};
+use memchr::{memchr, memchr2};
 
 /// A line of these parts. One with a time but without a request is a connection that sent none; without a time it is
 /// some other text.
@@ -18,12 +19,16 @@ pub(super) fn line_of(
 }
 
 pub(super) fn unescaped_quote(bytes: &[u8]) -> Option<usize> {
-    let mut escaped = false;
-    bytes.iter().position(|b| {
-        let found = *b == b'"' && !escaped;
-        escaped = *b == b'\\' && !escaped;
-        found
-    })
+    let mut at = 0;
+    while let Some(found) = memchr2(b'"', b'\\', bytes.get(at..)?) {
+        at += found;
+        if bytes[at] == b'"' {
+            return Some(at);
+        }
+        // The backslash, and what it is for.
+        at += 2;
+    }
+    None
 }
 
 pub(super) struct Field<'a> {
@@ -56,6 +61,9 @@ impl<'a> Iterator for Fields<'a> {
 
 /// Undoes `\"`, `\\` and `\xNN`; what is then not UTF-8 is replaced.
 fn unescape(raw: &[u8]) -> String {
+    if memchr(b'\\', raw).is_none() {
+        return String::from_utf8_lossy(raw).into_owned();
+    }
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let [first, after @ ..] = rest {

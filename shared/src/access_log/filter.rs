@@ -4,7 +4,7 @@ use super::RequestLine;
 use super::reader::{FIELD_KEYS, Reader, format_names};
 use chrono::TimeDelta;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 /// Methods of calls. HEAD and OPTIONS only ask whether somebody is there (field case 21).
@@ -238,7 +238,17 @@ impl Filter {
     /// Says whether a request wakes. In doubt it does not: a status that was not written is noise. A long call that ended
     /// in 499 or 502-504 does: somebody gave up waiting.
     pub fn judge(&self, line: &RequestLine) -> Verdict {
-        match self.noise(line) {
+        self.verdict(line, self.agent_noise(line.agent.as_deref().unwrap_or_default()))
+    }
+
+    /// The same for a line of many: programs that ask often are looked at once.
+    pub(crate) fn judge_known(&self, line: &RequestLine, known: &mut KnownAgents) -> Verdict {
+        let agent = line.agent.as_deref().unwrap_or_default();
+        self.verdict(line, known.noise(agent, |agent| self.agent_noise(agent)))
+    }
+
+    fn verdict(&self, line: &RequestLine, of_agent: Option<NoiseReason>) -> Verdict {
+        match of_agent.or_else(|| self.request_noise(line)) {
             Some(reason) => Verdict::Noise(reason),
             None if self.is_ended_call(line) => Verdict::Noise(NoiseReason::EndedCall),
             None => Verdict::Wakes,
@@ -247,7 +257,7 @@ impl Filter {
 
     /// Says whether a request is use: all that wake, and the long calls that ended.
     pub fn is_use(&self, line: &RequestLine) -> bool {
-        self.noise(line).is_none()
+        self.agent_noise(line.agent.as_deref().unwrap_or_default()).or_else(|| self.request_noise(line)).is_none()
     }
 
     fn is_ended_call(&self, line: &RequestLine) -> bool {
@@ -261,8 +271,8 @@ impl Filter {
         fitting.max_by_key(|prefix| prefix.len()).map(String::as_str)
     }
 
-    fn noise(&self, line: &RequestLine) -> Option<NoiseReason> {
-        let agent = line.agent.as_deref().unwrap_or_default().to_lowercase();
+    fn agent_noise(&self, agent: &str) -> Option<NoiseReason> {
+        let agent = agent.to_lowercase();
         if names_any(&agent, HEALTH_CHECKS) {
             return Some(NoiseReason::HealthCheck);
         }
@@ -272,6 +282,10 @@ impl Filter {
         if names_any(&agent, &self.ignore_agents) {
             return Some(NoiseReason::Agent);
         }
+        None
+    }
+
+    fn request_noise(&self, line: &RequestLine) -> Option<NoiseReason> {
         if !self.methods.contains(&line.method) {
             return Some(NoiseReason::Method);
         }
@@ -282,6 +296,28 @@ impl Filter {
             return Some(NoiseReason::Status);
         }
         None
+    }
+}
+
+/// What agents of one batch were found to be, by one filter. A name is looked for seventy names; a log has few agents and
+/// many lines.
+#[derive(Debug, Default)]
+pub(crate) struct KnownAgents(HashMap<String, Option<NoiseReason>>);
+
+impl KnownAgents {
+    /// Whoever writes into a log may write any number of names, of any length.
+    const MOST: usize = 512;
+    const LONGEST: usize = 512;
+
+    fn noise(&mut self, agent: &str, judge: impl Fn(&str) -> Option<NoiseReason>) -> Option<NoiseReason> {
+        if let Some(known) = self.0.get(agent) {
+            return *known;
+        }
+        let found = judge(agent);
+        if agent.len() <= Self::LONGEST && self.0.len() < Self::MOST {
+            self.0.insert(agent.to_owned(), found);
+        }
+        found
     }
 }
 

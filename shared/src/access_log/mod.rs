@@ -26,9 +26,10 @@ mod reader;
 mod sample;
 mod took;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 pub use activity::{LineUse, line_use, minutes};
+pub(crate) use filter::KnownAgents;
 pub use filter::{Filter, FilterFault, FilterSpec, NoiseReason, Verdict};
 pub use sample::sample;
 pub(crate) use sample::shown;
@@ -159,8 +160,40 @@ fn status_of(text: &str) -> Option<Option<u16>> {
 
 /// Reads `30/Nov/2026:09:00:00 +0100` and RFC 3339.
 fn time_of(text: &str) -> Option<DateTime<Utc>> {
+    if let Some(at) = plain_log_time(text) {
+        return Some(at);
+    }
     let read = DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z"));
     read.ok().map(|at| at.to_utc())
+}
+
+/// `30/Nov/2026:09:00:00 +0100` as almost every line has it, and nothing else: chrono's reader of formats takes ten times as
+/// long, and takes what is left over.
+fn plain_log_time(text: &str) -> Option<DateTime<Utc>> {
+    const MONTHS: [&[u8]; 12] =
+        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    let text: &[u8; 26] = text.as_bytes().try_into().ok()?;
+    let marks = [(2, b'/'), (6, b'/'), (11, b':'), (14, b':'), (17, b':'), (20, b' ')];
+    if marks.iter().any(|(place, mark)| text[*place] != *mark) {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        text[from..to].iter().try_fold(0_u32, |sum, b| b.is_ascii_digit().then(|| sum * 10 + u32::from(b - b'0')))
+    };
+    let month = (1..).zip(MONTHS).find(|(_, name)| *name == &text[3..6])?.0;
+    let date = NaiveDate::from_ymd_opt(i32::try_from(number(7, 11)?).ok()?, month, number(0, 2)?)?;
+    let local = date.and_hms_opt(number(12, 14)?, number(15, 17)?, number(18, 20)?)?;
+    let (hours, minutes) = (number(22, 24)?, number(24, 26)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let ahead = TimeDelta::minutes(i64::from(hours * 60 + minutes));
+    match text[21] {
+        b'+' => local.checked_sub_signed(ahead),
+        b'-' => local.checked_add_signed(ahead),
+        _ => None,
+    }
+    .map(|at| at.and_utc())
 }
 
 /// Byte that `\xNN` stands for, given its two digits.
@@ -371,6 +404,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_plain_time_is_what_chrono_reads(
+            text in "[0-3][0-9]/(Jan|Feb|Jun|Dec|dec)/[0-9]{4}:[0-2][0-9]:[0-6][0-9]:[0-6][0-9] [+-][0-2][0-9][0-6][0-9]",
+        ) {
+            if let Some(at) = plain_log_time(&text) {
+                let read = DateTime::parse_from_str(&text, "%d/%b/%Y:%H:%M:%S %z");
+                prop_assert_eq!(read.map(|at| at.to_utc()), Ok(at));
+            }
+        }
+
         #[test]
         fn no_bytes_make_it_panic(line in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&line);

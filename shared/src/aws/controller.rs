@@ -2,7 +2,7 @@
 
 use super::deadline::time_left;
 use super::{Aws, Clock, ClockFault};
-use crate::config::{Config, ConfigFaults};
+use crate::config::{Config, ConfigFaults, environment};
 use crate::domain::{Instant, RunId};
 use crate::run::{Context, Outcome, Run};
 use crate::telemetry;
@@ -25,8 +25,9 @@ impl Controller {
     /// # Errors
     /// Every fault of the configuration at once.
     pub async fn start() -> Result<Self, ConfigFaults> {
-        let config = Config::from_env()?;
-        let aws = Aws::new(&config).await;
+        let vars = environment();
+        let config = Config::from_vars(&vars)?;
+        let aws = Aws::from_vars(&vars, &config);
         Ok(Self { aws, clock: Clock::new(config.clock_url.as_deref()), config })
     }
 

@@ -22,6 +22,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// BatchGetItem takes at most 100 keys.
 const MOST_KEYS: usize = 100;
+/// An update's expression takes at most 4 KiB and 300 operators. Facts are attributes of their own: what is written in parts
+/// is as good as what is written at once.
+const MOST_SET: usize = 100;
 /// Keys that DynamoDB did not process are asked for again so often; then the read has failed.
 const MOST_ROUNDS: usize = 5;
 
@@ -152,9 +155,13 @@ impl Aws {
         for (node, launch) in ended {
             self.put_history(pool, node, launch).await?;
         }
-        if newest.is_empty() {
-            return Ok(());
+        for some in newest.chunks(MOST_SET) {
+            self.note_newest(pool, some).await?;
         }
+        Ok(())
+    }
+
+    async fn note_newest(&self, pool: &PoolName, newest: &[(NodeId, Launch)]) -> Result<(), CallError> {
         let act = format!("write launches of pool {pool}");
         let mut request = self.update(pool_key(pool));
         let mut set = Vec::new();
@@ -324,6 +331,13 @@ impl Aws {
 
     /// All facts of a pool in one update; each is an attribute of its own.
     pub(super) async fn write_facts(&self, pool: &PoolName, facts: &[(NodeId, Fact)]) -> Result<(), CallError> {
+        for some in facts.chunks(MOST_SET) {
+            self.write_some_facts(pool, some).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_some_facts(&self, pool: &PoolName, facts: &[(NodeId, Fact)]) -> Result<(), CallError> {
         let act = format!("write facts of pool {pool}");
         let (mut set, mut remove) = (Vec::new(), Vec::new());
         let mut request = self.update(pool_key(pool));

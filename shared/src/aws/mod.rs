@@ -11,6 +11,7 @@ mod ec2;
 mod errors;
 mod expression;
 mod item;
+mod lambda;
 mod ledger;
 mod logs;
 mod rights;
@@ -26,7 +27,9 @@ use crate::run::{Answer, Call};
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
+use aws_sdk_ec2::config::SharedHttpClient;
 use aws_smithy_http_client::tls;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -52,8 +55,8 @@ pub struct Aws {
 
 impl Aws {
     /// Clients from the function's environment: credentials, region and, in tests, the endpoint.
-    pub async fn new(config: &Config) -> Self {
-        Self::with(&sdk_config().await, config)
+    pub fn from_vars(vars: &BTreeMap<String, String>, config: &Config) -> Self {
+        Self::with(&lambda::sdk_config(vars), config)
     }
 
     /// Clients from an SDK configuration.
@@ -132,24 +135,34 @@ impl Aws {
     }
 }
 
-/// The SDK configuration of every client.
+/// The SDK configuration of every client outside of Lambda.
 pub async fn sdk_config() -> SdkConfig {
     sdk_loader().load().await
 }
 
 /// What it is loaded with: ring, time-outs, three attempts (START and STOP have one).
 pub fn sdk_loader() -> ConfigLoader {
-    let http = aws_smithy_http_client::Builder::new()
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http_client())
+        .timeout_config(time_outs())
+        .retry_config(retries())
+}
+
+fn http_client() -> SharedHttpClient {
+    aws_smithy_http_client::Builder::new()
         .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .build_https();
-    let time_outs = TimeoutConfig::builder()
+        .build_https()
+}
+
+fn time_outs() -> TimeoutConfig {
+    TimeoutConfig::builder()
         .connect_timeout(CONNECT)
         .read_timeout(ATTEMPT)
         .operation_attempt_timeout(ATTEMPT)
         .operation_timeout(OPERATION)
-        .build();
-    aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
-        .timeout_config(time_outs)
-        .retry_config(RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(100)))
+        .build()
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(100))
 }
