@@ -76,6 +76,7 @@ fn look(state: NodeState) -> Look {
         public_address: None,
     };
     Look {
+        wake_path: None,
         seen,
         record: NodeRecord { ready: Some(ready), ..NodeRecord::default() },
         demand: 1,
