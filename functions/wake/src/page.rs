@@ -68,13 +68,13 @@ fn document(face: &Face, answer: Option<&PoolAnswer>, query: &str, target: Optio
                 main data-state=(face.state) {
                     h1 { (words.title) }
                     p { (words.text) }
-                    @if let Some(of) = answer.and_then(of_which) { p.small { (of) } }
                     @if let Some((passed, whole)) = answer.and_then(progress) {
                         progress max=(whole) value=(passed) aria-label="Start of the node" { (passed) " of " (whole) " seconds" }
                     }
                     @if let Some(target) = target { p { a href=(target) { "Go on" } } }
                     @if face.state == "asleep" { form method="post" action=(with_query("wake")) { button type="submit" { "Wake it" } } }
                     @if face.state != "ready" { p.small { (asks_again(face.retry)) } }
+                    @if let Some(of) = answer.and_then(of_which) { p.small { (of) } }
                 }
             }
         }
@@ -144,7 +144,7 @@ fn since(answer: Option<&PoolAnswer>) -> String {
 fn gate(answer: Option<&PoolAnswer>) -> String {
     let why = answer.and_then(|answer| answer.gate_reason.as_deref()).unwrap_or("the gate is closed");
     let until = answer.and_then(|answer| answer.gate_until);
-    until.map_or_else(|| format!("{why}."), |until| format!("{why}. It opens by itself at {}.", clock(until)))
+    until.map_or_else(|| format!("Why: {why}."), |until| format!("Why: {why}. It opens by itself at {}.", clock(until)))
 }
 
 fn clock(at: DateTime<Utc>) -> String {
