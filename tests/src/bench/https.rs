@@ -250,7 +250,8 @@ impl Front {
         locked(&self.thought.0).push((from, Instant::now()));
         if let Some(kept) = locked(&self.kept.0).as_mut().filter(|_| describes) {
             kept.asking = kept.asking.saturating_sub(1);
-            kept.answers.extend(answered.clone().map(|answer| (asked, answer)));
+            let good = answered.clone().filter(|(head, _)| head.status.is_success());
+            kept.answers.extend(good.map(|answer| (asked, answer)));
         }
         answered
     }
