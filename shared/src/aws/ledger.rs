@@ -329,10 +329,13 @@ impl Aws {
         written_or_not_ours(act, request.update_expression(set).send().await).map(|_| ())
     }
 
-    /// All facts of a pool in one update; each is an attribute of its own.
+    /// All facts of a pool, in one update but for very many; each is an attribute of its own.
     pub(super) async fn write_facts(&self, pool: &PoolName, facts: &[(NodeId, Fact)]) -> Result<(), CallError> {
-        for some in facts.chunks(MOST_SET) {
-            self.write_some_facts(pool, some).await?;
+        let mut parts = facts.chunks(MOST_SET);
+        // Nothing to write is a mistake, which DynamoDB names.
+        self.write_some_facts(pool, parts.next().unwrap_or_default()).await?;
+        for part in parts {
+            self.write_some_facts(pool, part).await?;
         }
         Ok(())
     }
