@@ -71,7 +71,6 @@ fn row(out: &mut String, plan: &Answer) {
     } else {
         name
     };
-    let percent = |share: f64| format!("{:.1}", share * 100.0);
     line(
         out,
         &name,
@@ -87,6 +86,12 @@ fn row(out: &mut String, plan: &Answer) {
             &format!("{:.4}", plan.cost_per_call_usd),
         ],
     );
+}
+
+/// Four places, so that a column of five keeps its distance.
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    if text == "100.0" { "100".to_owned() } else { text }
 }
 
 /// What a call costs in all, and how many of them the day's money pays for.
@@ -201,6 +206,13 @@ pub fn markdown(report: &Report) -> String {
 mod tests {
     use super::*;
     use crate::report::example::report;
+
+    #[test]
+    fn a_whole_share_does_not_run_into_the_column_before_it() {
+        for (share, text) in [(0.0, "0.0"), (0.0567, "5.7"), (0.999, "99.9"), (0.9999, "100"), (1.0, "100")] {
+            assert_eq!(percent(share), text);
+        }
+    }
 
     #[test]
     fn a_table_fits_a_terminal() {

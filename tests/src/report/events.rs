@@ -80,8 +80,8 @@ pub(super) const KINDS: [Kind; 26] = [
         meaning: "refused",
     },
     Kind { name: "person", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
-    Kind { name: "held", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
-    Kind { name: "released", path: PERSON, half: HALF, class: "m-person", meaning: "a person acted" },
+    Kind { name: "held", path: PERSON, half: HALF, class: "m-person", meaning: "held by a person" },
+    Kind { name: "released", path: PERSON, half: HALF, class: "m-person", meaning: "a hold ended" },
 ];
 
 /// A word nobody told the report about: marked, so that it is not overlooked.
