@@ -1,5 +1,5 @@
 #!/bin/sh
-# Counts the instructions of the log filter and of the two decisions under callgrind, and holds them to bench/bounds.csv:
+# Counts the instructions of the log filter, of the two decisions and of a tick under callgrind, and holds them to bench/bounds.csv:
 # counts repeat where times do not. UPDATE=1 writes the bounds again. Without valgrind nothing is counted: that is said, and
 # fails where CI is set.
 set -eu
@@ -15,7 +15,7 @@ cargo build -p reveille-bench --profile soak --locked --quiet
 program=${CARGO_TARGET_DIR:-target}/soak/counted
 count() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$program" --work "$1" --times "$2" --lines "$3" 2>&1 >/dev/null | sed -n 's/^.*refs: *//p' | tr -d ,
+        "$program" --work "$1" --times "$2" --size "$3" 2>&1 >/dev/null | sed -n 's/^.*refs: *//p' | tr -d ,
 }
 # What is between the work and doing nothing as often.
 work() {
@@ -26,12 +26,12 @@ work() {
 }
 bounds=bench/bounds.csv
 if [ -n "${UPDATE:-}" ]; then
-    echo "work,times,lines,instructions" > "$bounds"
-    for row in absent,1,1000 idle,1000,1 wake,1000,1; do
-        IFS=, read -r name times lines <<EOF
+    echo "work,times,size,instructions" > "$bounds"
+    for row in absent,1,1000 idle,1000,1 wake,1000,1 tick,1,100 tick,1,1000; do
+        IFS=, read -r name times size <<EOF
 $row
 EOF
-        counted=$(work "$name" "$times" "$lines")
+        counted=$(work "$name" "$times" "$size")
         echo "$row,$counted" >> "$bounds"
     done
     cat "$bounds"
@@ -39,11 +39,11 @@ EOF
 fi
 status=0
 rows=0
-while IFS=, read -r name times lines bound; do
+while IFS=, read -r name times size bound; do
     [ "$name" != work ] || continue
-    counted=$(work "$name" "$times" "$lines")
+    counted=$(work "$name" "$times" "$size")
     most=$((bound + bound * tolerance_percent / 100))
-    echo "counted: $name, $times times, $lines lines: $counted instructions of at most $most"
+    echo "counted: $name, $times times, size $size: $counted instructions of at most $most"
     rows=$((rows + 1))
     if [ "$counted" -gt "$most" ]; then
         echo "counted: $name takes more than $bound and $tolerance_percent %; if it has to, UPDATE=1 sh tests/counted.sh" >&2

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::hint::black_box;
 
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     "2026-11-30T12:00:00Z".parse().expect("a date")
 }
 
@@ -58,7 +58,7 @@ impl Wakes {
 }
 
 /// A node as EC2 shows it, launched at eleven and ready a minute later.
-fn look(state: NodeState) -> Look {
+pub(crate) fn look(state: NodeState) -> Look {
     let launched_at = Some(now() - TimeDelta::minutes(60));
     let ready = ReadyFact { at: now() - TimeDelta::minutes(59), launched_at, lost_at: None };
     let seen = NodeSeen {

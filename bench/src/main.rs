@@ -3,6 +3,7 @@
 
 mod batch;
 mod decisions;
+mod tick;
 
 use clap::{Parser, ValueEnum};
 use std::error::Error;
@@ -18,9 +19,9 @@ struct Args {
     /// How often.
     #[arg(long, default_value_t = 1)]
     times: u32,
-    /// Lines of a log batch.
+    /// Lines of a log batch, or nodes of a tick.
     #[arg(long, default_value_t = 10_000)]
-    lines: usize,
+    size: usize,
     /// Where the batch of `write` goes, as Lambda's event has it: base64 around gzip.
     #[arg(long)]
     file: Option<PathBuf>,
@@ -44,6 +45,8 @@ enum Work {
     Idle,
     /// The wake rule on a sleeping node that is wanted.
     Wake,
+    /// A whole tick over nodes that are used: what comes and goes over the network is made before.
+    Tick,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,21 +54,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let place = match args.work {
         Work::First => batch::Counted::First,
         Work::Last => batch::Counted::Last,
-        Work::Nothing | Work::Write | Work::Inflate | Work::Absent | Work::Idle | Work::Wake => batch::Counted::Absent,
+        Work::Nothing | Work::Write | Work::Inflate | Work::Absent | Work::Idle | Work::Wake | Work::Tick => {
+            batch::Counted::Absent
+        }
     };
-    let (data, bytes) = batch::batch(args.lines, place)?;
+    let (data, bytes) = batch::batch(args.size, place)?;
     let filter = batch::filter()?;
     let (idle, wake) = (decisions::idle(), decisions::wake());
+    let tick = tick::tick(args.size)?;
     let began = Instant::now();
     for _ in 0..args.times {
         match args.work {
             Work::Nothing => {}
             Work::Write => std::fs::write(args.file.as_ref().ok_or("--file is missing")?, &data)?,
             Work::Inflate => batch::inflate(&data, bytes)?,
-            Work::First | Work::Last => batch::read(&data, &filter, args.lines, true)?,
-            Work::Absent => batch::read(&data, &filter, args.lines, false)?,
+            Work::First | Work::Last => batch::read(&data, &filter, args.size, true)?,
+            Work::Absent => batch::read(&data, &filter, args.size, false)?,
             Work::Idle => idle.decide()?,
             Work::Wake => wake.decide()?,
+            Work::Tick => tick.run()?,
         }
     }
     println!("{} {bytes} {}", args.times, began.elapsed().as_nanos());

@@ -3,14 +3,12 @@
 //! The core does no I/O: [`decide`] takes values and returns a decision, a [`run`] asks for calls and gets answers.
 //! `aws` (feature `aws`) answers them over the network, [`world`] in memory.
 
-pub mod access_log;
 #[cfg(feature = "aws")]
 pub mod aws;
 pub mod config;
 pub mod decide;
 pub mod domain;
 pub mod error;
-pub mod log_batch;
 pub mod observation;
 pub mod operator;
 pub mod policy;
@@ -19,3 +17,5 @@ pub mod run;
 pub mod spend;
 pub mod telemetry;
 pub mod world;
+
+pub use reveille_log::{access_log, log_batch};

@@ -25,6 +25,7 @@ use crate::observation::{Unread, is_overdue};
 use crate::policy::{BETWEEN_READINGS, DRAIN_DEADLINE, MOST_TRIES, PoolRules};
 use chrono::{TimeDelta, Timelike as _};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What wakes and claims depend on.
 const COUNTERS: [&str; 2] = ["demand", "claims"];
@@ -43,7 +44,8 @@ enum Stage {
 pub struct IdleRun {
     ctx: Context,
     stage: Stage,
-    records: BTreeMap<PoolName, PoolRecord>,
+    /// Shared, because every node's look needs the whole of its pool's.
+    records: BTreeMap<PoolName, Arc<PoolRecord>>,
     outcome: Outcome,
     /// On the second look: only these nodes are decided again.
     only: Option<BTreeSet<NodeId>>,
@@ -126,13 +128,13 @@ impl IdleRun {
         let (nodes, records) = (take_nodes(answers.next()), take_ledger(answers.next()));
         match (nodes, records) {
             (Ok(nodes), Ok(records)) => {
-                self.records = records;
+                self.records = shared(records);
                 self.tell_of_lost_counters();
                 self.ask_signals(nodes)
             }
             // An error is never a state (field case 08): nothing is done, and it is told if it lasts.
             (Err(error), Ok(records)) => {
-                self.records = records;
+                self.records = shared(records);
                 self.count_every_node_as_unknown(&error);
                 self.outcome.blind = Some(error);
                 self.act()
@@ -190,7 +192,7 @@ impl IdleRun {
         node.state == NodeState::Running && by_checks && !known
     }
 
-    fn record(&self, pool: &PoolName) -> PoolRecord {
+    fn record(&self, pool: &PoolName) -> Arc<PoolRecord> {
         self.records.get(pool).cloned().unwrap_or_default()
     }
 
@@ -319,13 +321,8 @@ impl IdleRun {
                 let before = self.records.get(pool).map(|record| record.node(&look.seen.id)).unwrap_or_default();
                 launches.note(look, Sight::Judged, &mut self.outcome);
                 if let Some(noise) = wasted(&self.ctx, &before, look) {
-                    self.records
-                        .entry(pool.clone())
-                        .or_default()
-                        .nodes
-                        .entry(look.seen.id.clone())
-                        .or_default()
-                        .noise = Some(noise.clone());
+                    let record = Arc::make_mut(self.records.entry(pool.clone()).or_default());
+                    record.nodes.entry(look.seen.id.clone()).or_default().noise = Some(noise.clone());
                     self.fact(look, Fact::Noise(Some(noise)));
                 }
             }
@@ -345,6 +342,9 @@ impl IdleRun {
 
     fn decide_idle(&mut self, looks: &[Look]) {
         let asked: Vec<&Look> = looks.iter().filter(|look| self.is_asked(&look.seen.id)).collect();
+        // What an earlier look said of them is no more.
+        let again: BTreeSet<&NodeId> = asked.iter().map(|look| &look.seen.id).collect();
+        self.outcome.decided.retain(|earlier| earlier.node.as_ref().is_none_or(|node| !again.contains(node)));
         for look in asked {
             let decision = idle::decide(look, &self.ctx.policy);
             self.count_unknown(look, &decision);
@@ -369,7 +369,6 @@ impl IdleRun {
             }
             let record = self.record(&look.seen.pool);
             let line = decided(look, word(decision.action), decision.reason, decision.stops_not_before, &record);
-            self.outcome.decided.retain(|earlier| earlier.node.as_ref() != Some(&look.seen.id));
             self.outcome.decided.push(line);
         }
     }
@@ -566,7 +565,8 @@ impl IdleRun {
         let mut writes = std::mem::take(&mut self.writes);
         writes.extend(facts.into_iter().map(|(pool, facts)| Call::WriteFacts { pool, facts }));
         let (intents, alerts) = (std::mem::take(&mut self.intents), std::mem::take(&mut self.alerts));
-        let acts = Acts::new(&self.ctx, self.records.clone(), intents, writes, alerts)
+        let records = self.records.iter().map(|(pool, record)| (pool.clone(), PoolRecord::clone(record))).collect();
+        let acts = Acts::new(&self.ctx, records, intents, writes, alerts)
             .with_put_back(std::mem::take(&mut self.resizes))
             .with_deferred(std::mem::take(&mut self.deferred));
         // Once a run; the second look has the same.
@@ -618,6 +618,10 @@ impl IdleRun {
         }
         Step::Done(std::mem::take(&mut self.outcome))
     }
+}
+
+fn shared(records: BTreeMap<PoolName, PoolRecord>) -> BTreeMap<PoolName, Arc<PoolRecord>> {
+    records.into_iter().map(|(pool, record)| (pool, Arc::new(record))).collect()
 }
 
 /// The refusal as the ledger has it: what EC2 said in words is not kept.

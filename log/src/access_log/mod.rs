@@ -6,7 +6,7 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use reveille::access_log::{self, Filter, Verdict};
+//! use reveille_log::access_log::{self, Filter, Verdict};
 //!
 //! let filter = Filter::new(serde_json::from_str(r#"{"paths": ["/v1/"]}"#)?)?;
 //! let line = br#"192.0.2.7 - - [30/Nov/2026:09:00:00 +0000] "GET /v1/chat?q=a HTTP/1.1" 200 5 "-" "curl/8""#;
@@ -21,6 +21,7 @@ mod balancer;
 mod combined;
 mod fields;
 mod filter;
+mod glance;
 mod json;
 mod reader;
 mod sample;
@@ -61,6 +62,11 @@ pub struct RequestLine {
 }
 
 impl RequestLine {
+    /// The agent's name, empty where the line has none.
+    fn agent(&self) -> &str {
+        self.agent.as_deref().unwrap_or_default()
+    }
+
     /// The first product that the user agent names, such as `okhttp` of `okhttp/4.9 (…)`: letters, digits, `-`, `_` and `.`
     /// up to 32. It says what kind of program asked, and not who.
     pub fn agent_class(&self) -> Option<String> {

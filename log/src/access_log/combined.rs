@@ -59,6 +59,11 @@ fn millis(field: &Field) -> Option<TimeDelta> {
     took::of_number(number.parse().ok()?, Unit::Millis)
 }
 
+/// Whether what stands before the request holds a time that is understood.
+pub(super) fn has_time(head: &[u8]) -> bool {
+    last_bracket(head).and_then(|text| time_of(&text)).is_some()
+}
+
 fn last_bracket(head: &[u8]) -> Option<String> {
     let open = head.iter().rposition(|b| *b == b'[')?;
     let length = head[open..].iter().position(|b| *b == b']')?;

@@ -9,6 +9,12 @@ use chrono::TimeDelta;
 /// First fields of a line.
 const TYPES: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
 
+/// Whether a line that begins so may be one.
+pub(super) fn may_begin(line: &[u8]) -> bool {
+    // Most lines begin with an address.
+    line.first().is_some_and(u8::is_ascii_alphabetic) && TYPES.iter().any(|kind| line.starts_with(kind))
+}
+
 /// Type, time, balancer, client, target, three durations, status, target status, two sizes, request, agent, seven
 /// more, time of creation. The first time is the end: when the response was generated or the WebSocket was closed.
 pub(super) fn read(line: &[u8]) -> Option<RequestLine> {

@@ -31,7 +31,8 @@ fn pack(json: impl AsRef<[u8]>) -> String {
 }
 
 fn event(line: &str, timestamp: i64) -> String {
-    serde_json::json!({"id": "1", "timestamp": timestamp, "message": line}).to_string()
+    let message = serde_json::json!(line);
+    format!(r#"{{"id":"{:056}","timestamp":{timestamp},"message":{message}}}"#, 1)
 }
 
 fn events(lines: &[&str]) -> String {
@@ -280,7 +281,7 @@ fn a_fault_names_the_field_and_the_place() {
         ("check sum wrong", STANDARD.encode(&wrong_sum), "awslogs.data: not gzip, or broken"),
         ("not JSON", pack("hello"), "awslogs.data: not JSON at line 1, byte 1"),
         ("JSON breaks off", pack(&quiet[..30]), "awslogs.data: not JSON at line 1, byte 30"),
-        ("more behind it", pack(format!("{quiet}x")), "awslogs.data: not JSON at line 1, byte 267"),
+        ("more behind it", pack(format!("{quiet}x")), "awslogs.data: not JSON at line 1, byte 322"),
         ("no batch", pack("[1]"), "awslogs.data: JSON of another shape than a log batch at line 1, byte 1"),
         ("no group", pack(r#"{"logEvents":[]}"#), "awslogs.data: logGroup is missing"),
         ("no events", pack(format!(r#"{{"logGroup":"{GROUP}"}}"#)), "awslogs.data: logEvents is missing"),
@@ -351,7 +352,7 @@ fn both_ways(json: &[u8], max_inflated_bytes: u64) -> [String; 2] {
     let filter_for = |group: &str| (group == GROUP).then_some(&filter);
     let oldest = time(NINE - 3_600_000);
     let ways =
-        [read(&data, max_inflated_bytes, oldest, filter_for), read_any(&data, max_inflated_bytes, oldest, filter_for)];
+        [read(&data, max_inflated_bytes, oldest, filter_for), read_any(&data, max_inflated_bytes, oldest, &filter_for)];
     ways.map(|said| format!("{said:?}"))
 }
 
@@ -383,7 +384,8 @@ fn the_usual_way_takes_a_usual_batch_of_any_length() {
     let filter = filter();
     for lines in [1, 1_000] {
         let data = pack(batch(&events(&vec![PROBE; lines])));
-        let mut pass = Pass::new(time(NINE), |group: &str| (group == GROUP).then_some(&filter));
+        let filter_for = |group: &str| (group == GROUP).then_some(&filter);
+        let mut pass = Pass::new(time(NINE), &filter_for);
         assert_eq!((usual::run(&mut pass, &data, MIB), pass.counts.read), (Some(()), lines as u64));
     }
 }

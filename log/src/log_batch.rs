@@ -120,8 +120,8 @@ pub enum BatchFault {
 ///
 /// `filter_for` gives the filter of a log group; without one no line is judged. Lines whose event is older than
 /// `oldest` are late and do not wake: a delivery repeated hours later must not start a node. An event without a
-/// timestamp is not late. A batch that inflates to exactly `max_inflated_bytes` is read. Memory follows the longest
-/// string in the batch, not the batch; a batch forged as one string takes up to three times `max_inflated_bytes`, so
+/// timestamp is not late. A batch that inflates to exactly `max_inflated_bytes` is read. Memory follows the packed batch
+/// and its longest string, not what it inflates to; a batch forged as one string takes up to three times `max_inflated_bytes`, so
 /// set that below a third of the function's memory.
 ///
 /// # Errors
@@ -132,19 +132,30 @@ pub fn read<'f>(
     oldest: DateTime<Utc>,
     filter_for: impl Fn(&str) -> Option<&'f Filter>,
 ) -> Result<Batch, BatchFault> {
-    let mut pass = Pass::new(oldest, &filter_for);
-    if usual::run(&mut pass, data, max_inflated_bytes).is_some() {
-        return pass.finish(Ok(()));
-    }
-    read_any(data, max_inflated_bytes, oldest, &filter_for)
+    read_batch(data, max_inflated_bytes, oldest, &filter_for)
 }
 
-/// The way that takes any JSON, and judges what is broken.
-fn read_any<'f>(
+/// Compiled once, and here, for speed: what is generic, or goes into whoever calls it, is compiled for size.
+#[inline(never)]
+fn read_batch(
     data: &str,
     max_inflated_bytes: u64,
     oldest: DateTime<Utc>,
-    filter_for: impl Fn(&str) -> Option<&'f Filter>,
+    filter_for: Filters,
+) -> Result<Batch, BatchFault> {
+    let mut pass = Pass::new(oldest, filter_for);
+    if usual::run(&mut pass, data, max_inflated_bytes).is_some() {
+        return pass.finish(Ok(()));
+    }
+    read_any(data, max_inflated_bytes, oldest, filter_for)
+}
+
+/// The way that takes any JSON, and judges what is broken.
+fn read_any(
+    data: &str,
+    max_inflated_bytes: u64,
+    oldest: DateTime<Utc>,
+    filter_for: Filters,
 ) -> Result<Batch, BatchFault> {
     let mut pass = Pass::new(oldest, filter_for);
     let mut ended = pass.run(data, max_inflated_bytes);
@@ -155,9 +166,12 @@ fn read_any<'f>(
     pass.finish(ended)
 }
 
+/// The filter of a log group, where it has one.
+type Filters<'p, 'f> = &'p dyn Fn(&str) -> Option<&'f Filter>;
+
 /// One way through the batch. Reading is broken off, with an error that nobody sees, as soon as the outcome is known.
-struct Pass<F> {
-    filter_for: F,
+struct Pass<'p, 'f> {
+    filter_for: Filters<'p, 'f>,
     oldest: DateTime<Utc>,
     message_type: Option<String>,
     log_group: Option<String>,
@@ -170,8 +184,8 @@ struct Pass<F> {
     agents: KnownAgents,
 }
 
-impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
-    fn new(oldest: DateTime<Utc>, filter_for: F) -> Self {
+impl<'p, 'f> Pass<'p, 'f> {
+    fn new(oldest: DateTime<Utc>, filter_for: Filters<'p, 'f>) -> Self {
         Pass {
             filter_for,
             oldest,
@@ -187,7 +201,7 @@ impl<'f, F: Fn(&str) -> Option<&'f Filter>> Pass<F> {
     }
 
     fn run(&mut self, data: &str, max_inflated_bytes: u64) -> Result<(), serde_json::Error> {
-        let mut json = serde_json::Deserializer::from_reader(inflated(data, max_inflated_bytes, STEP_BYTES));
+        let mut json = serde_json::Deserializer::from_reader(inflated(data, max_inflated_bytes));
         json.deserialize_map(self)?;
         // Reads on to the check sum of the gzip.
         json.end()
@@ -312,7 +326,7 @@ struct Event {
     message: Option<Text>,
 }
 
-impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for &mut Pass<F> {
+impl<'de> Visitor<'de> for &mut Pass<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -333,12 +347,12 @@ impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for &mut Pass<F> {
 }
 
 /// Takes the events one by one as they are parsed.
-struct Events<'p, 'f, F> {
-    pass: &'p mut Pass<F>,
+struct Events<'e, 'p, 'f> {
+    pass: &'e mut Pass<'p, 'f>,
     filter: &'f Filter,
 }
 
-impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> DeserializeSeed<'de> for Events<'_, 'f, F> {
+impl<'de> DeserializeSeed<'de> for Events<'_, '_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -346,7 +360,7 @@ impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> DeserializeSeed<'de> for Events
     }
 }
 
-impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for Events<'_, 'f, F> {
+impl<'de> Visitor<'de> for Events<'_, '_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -364,7 +378,7 @@ impl<'de, 'f, F: Fn(&str) -> Option<&'f Filter>> Visitor<'de> for Events<'_, 'f,
 /// A JSON string as bytes, cut at the longest line: serde_json checks neither UTF-8 nor surrogates in bytes, so that one
 /// odd line does not hide the others (field case 29).
 #[derive(Default)]
-struct Text(Vec<u8>);
+pub(crate) struct Text(pub(crate) Vec<u8>);
 
 impl Text {
     fn into_string(self) -> String {
@@ -405,11 +419,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-fn inflated(data: &str, max_bytes: u64, step_bytes: usize) -> impl Read {
+fn inflated(data: &str, max_bytes: u64) -> impl Read {
     let data = data.trim_end().as_bytes();
     let sound = sound_base64(data);
     let decoder = DecoderReader::new(&data[..sound], &BASE64).chain(BrokenAt((sound < data.len()).then_some(sound)));
-    let gzip = MultiGzDecoder::new(BufReader::with_capacity(step_bytes, decoder));
+    let gzip = MultiGzDecoder::new(BufReader::with_capacity(STEP_BYTES, decoder));
     BufReader::new(Capped { inner: gzip, left: max_bytes })
 }
 

@@ -110,6 +110,16 @@ impl Reader {
         if line.starts_with(b"{") { json::read(line, self, wrappers) } else { self.read_text(line) }
     }
 
+    /// Whether a line of this beginning, a request in quotes behind it, is read as a combined one.
+    pub(super) fn reads_as_combined(&self, head: &[u8]) -> bool {
+        let is_text = head.first().is_some_and(|first| !first.is_ascii_whitespace() && *first != b'{');
+        match self.format {
+            Format::Auto => is_text && !balancer::may_begin(head),
+            Format::Combined => is_text && combined::has_time(head),
+            Format::Common | Format::Alb | Format::Json | Format::ApiGateway | Format::Caddy => false,
+        }
+    }
+
     fn read_text(&self, line: &[u8]) -> Option<RequestLine> {
         match self.format {
             Format::Auto => balancer::read(line).or_else(|| combined::read(line, Kind::Any)),
