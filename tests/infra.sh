@@ -57,7 +57,7 @@ applied() {
     done
     sh tests/local-aws/install.sh
     echo "== applied"
-    PYTHONPATH=tests python3 tests/infra/package.py "$built" "$work/package"
+    python3 tests/package.py "$built" "$work/package"
     PYTHONPATH=.tools/python python3 tests/infra/applied.py "$terraform" "$work" "$work/package" --day "$built/applied_day"
 }
 

@@ -15,4 +15,4 @@ sh tests/local-aws/install.sh .tools/ministack tests/wiring/requirements.txt
 # Nothing of the caller's environment but these: no account's keys, no proxy, no endpoint of another service.
 exec env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 PYTHONPATH="$PWD/.tools/ministack" PYTHONDONTWRITEBYTECODE=1 \
     TF_CLI_CONFIG_FILE="$TF_CLI_CONFIG_FILE" TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1 \
-    timeout --foreground --kill-after=30 600 python3 tests/wiring/wiring.py "$terraform" "$work" "$1"
+    PYTHONPATH=tests timeout --foreground --kill-after=30 600 python3 tests/wiring/wiring.py "$terraform" "$work" "$1"

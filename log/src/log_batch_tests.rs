@@ -380,6 +380,36 @@ proptest! {
 }
 
 #[test]
+fn lines_in_two_lists_or_under_an_odd_name_are_left_to_the_other_way() {
+    let (call, probe) = (event(CALL, NINE), event(PROBE, NINE));
+    let head = format!(r#"{{"messageType":"DATA_MESSAGE","logGroup":"{GROUP}","#);
+    let rests = [
+        format!(r#""logEvents" :[{call}],"logEvents":[{probe}]}}"#),
+        format!(r#""log\u0045vents":[{call}],"logEvents":[{probe}]}}"#),
+        format!(r#""logEvents":null,"logEvents":[{probe}]}}"#),
+        format!(r#""logEvents" :[{probe}],"logEvents":[{probe}]}}"#),
+        format!(r#""\"logEvents":[{call}]}}"#),
+        format!(r#""x\"logEvents":[{call}]}}"#),
+        format!(r#""logEvents" :[],"\"logEvents":[{call}]}}"#),
+        format!(r#""x,\"logEvents":[{call}]}}"#),
+    ];
+    for rest in rests {
+        let [usual, other] = both_ways(format!("{head}{rest}").as_bytes(), MIB);
+        assert_eq!(usual, other, "{rest}");
+    }
+}
+
+/// Each piece of a batch that is zipped in many small ones comes alone.
+#[test]
+fn a_batch_in_many_small_pieces_is_read_in_one_go() {
+    let long = format!("{STRANGER}{}", "a".repeat(100_000));
+    let json = batch(&events(&[&long, CALL]));
+    let pieces: Vec<u8> = json.as_bytes().chunks(7).flat_map(gzip).collect();
+    let read = read_capped(&STANDARD.encode(pieces), MIB).unwrap();
+    assert!(matches!(read.outcome, Outcome::Woken(_)), "{read:?}");
+}
+
+#[test]
 fn the_usual_way_takes_a_usual_batch_of_any_length() {
     let filter = filter();
     for lines in [1, 1_000] {

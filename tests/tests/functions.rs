@@ -266,6 +266,21 @@ async fn the_first_tick_of_three_hundred_nodes_writes_its_facts_in_parts() {
     assert!(count(&calls, "UpdateItem") >= 3, "{calls:?}");
 }
 
+/// CloudWatch takes 500 queries a call: 300 nodes with two metrics each of their own are two pages, and the rest does not grow.
+#[tokio::test]
+async fn a_tick_of_many_nodes_grows_by_pages_alone() {
+    let of_node = |name: &str| json!({"namespace": "App", "metric": name, "dimensions": {"Node": "{node}"}});
+    let pools = json!({"voice": {"requests": [of_node("Requests")], "open": [of_node("OpenCalls")]}});
+    let stage = Stage::open_with(nine() - TimeDelta::minutes(30), &pools, &[]).await.unwrap();
+    stage.launch("voice", 300).await.unwrap();
+    stage.pass(TimeDelta::minutes(2)).await;
+    let run = stage.tick().await;
+    assert_eq!(decided(&run).len(), 300, "{run:?}");
+    let calls = stage.aws.calls().await;
+    let counts = ["DescribeInstances", "BatchGetItem", "GetMetricData"].map(|action| count(&calls, action));
+    assert_eq!(counts, [1, 1, 2], "describe, ledger, metrics");
+}
+
 #[tokio::test]
 async fn several_causes_at_once_make_one_start() {
     let (stage, _) = asleep().await;

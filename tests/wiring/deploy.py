@@ -1,41 +1,19 @@
-"""The functions' zips of the debug build, and Terraform on a copy of the modules."""
+"""Terraform on a copy of the modules."""
 
 import json
 import re
 import shutil
 import subprocess
-import sys
 import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from server import session
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests"))
-from manifest import manifest  # noqa: E402
-
-from server import session  # noqa: E402
-
-FUNCTIONS = ["wake", "idle-check", "uptime-alarm", "budget-guard"]
-EXECUTABLE = 0o100755 << 16
 # Ends by itself long before, unless a call has no answer.
 CALL_SECONDS = 240
-
-
-def package(built: Path, folder: Path) -> Path:
-    """As `make package` writes it, of programs that are built already."""
-    for name in FUNCTIONS:
-        (folder / name).mkdir(parents=True)
-        program, target = folder / name / "bootstrap", folder / name / "bootstrap.zip"
-        # With its symbols a debug build is larger than Lambda takes.
-        subprocess.run(["strip", "-o", program, built / name], check=True)
-        entry = zipfile.ZipInfo("bootstrap")
-        entry.external_attr = EXECUTABLE
-        with zipfile.ZipFile(target, "w") as archive:
-            archive.writestr(entry, program.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=1)
-    (folder / "manifest.json").write_text(json.dumps(manifest(folder, FUNCTIONS)))
-    return folder
 
 
 @dataclass(frozen=True)

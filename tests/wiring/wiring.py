@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from account import ACCOUNT, BY_LOG, BY_URL, COUNTED_LOG, ENVIRONMENT, REGION, UP, WAKING_LOG, Account, within
-from deploy import Terraform, package
+from deploy import Terraform
+from package import package
 from server import Server, beyond_loopback, listeners, ministack
 
 TOKEN = "a-token-for-make-wiring"

@@ -95,7 +95,7 @@ pub enum FilterFault {
         field: &'static str,
     },
     /// A path that no path of a request can begin with.
-    #[error("paths: {value:?} has no leading /, has a query or is broken text")]
+    #[error("paths: {value:?} has no leading /, has a query, ends in a blank or is broken text")]
     Path {
         /// The entry as written.
         value: String,
@@ -384,7 +384,8 @@ fn each<T>(
 
 fn path(value: String) -> Result<String, FilterFault> {
     // What stands for broken text would match any of it.
-    let can_match = value.starts_with('/') && !value.contains(['?', '#', char::REPLACEMENT_CHARACTER]);
+    let odd = ['?', '#', char::REPLACEMENT_CHARACTER];
+    let can_match = value.starts_with('/') && !value.contains(odd) && value.trim_end() == value;
     if can_match { Ok(value) } else { Err(FilterFault::Path { value }) }
 }
 
@@ -581,8 +582,15 @@ mod tests {
     fn a_wrong_spec_is_refused_and_named() {
         let rows = [
             (r#"{"paths": []}"#, "paths: empty, nothing would ever wake the node"),
-            (r#"{"paths": ["v1"]}"#, r#"paths: "v1" has no leading /, has a query or is broken text"#),
-            (r#"{"paths": ["/v1?a"]}"#, r#"paths: "/v1?a" has no leading /, has a query or is broken text"#),
+            (r#"{"paths": ["v1"]}"#, r#"paths: "v1" has no leading /, has a query, ends in a blank or is broken text"#),
+            (
+                r#"{"paths": ["/v1\u00a0"]}"#,
+                "paths: \"/v1\\u{a0}\" has no leading /, has a query, ends in a blank or is broken text",
+            ),
+            (
+                r#"{"paths": ["/v1?a"]}"#,
+                r#"paths: "/v1?a" has no leading /, has a query, ends in a blank or is broken text"#,
+            ),
             (r#"{"paths": ["/"], "methods": []}"#, "methods: empty, nothing would ever wake the node"),
             (r#"{"paths": ["/"], "methods": ["head"]}"#, r#"methods: "head" is not a method that can be a call"#),
             (r#"{"paths": ["/"], "methods": ["G T"]}"#, r#"methods: "G T" is not a method that can be a call"#),

@@ -64,12 +64,17 @@ impl Row {
 
     /// Whether it is what it is held to; none where it is held to nothing.
     pub fn met(&self) -> Option<bool> {
+        self.target.map(|_| self.of_target().is_some_and(|share| share <= 1.0))
+    }
+
+    /// How much of what it may take it takes; over one, the target is missed.
+    fn of_target(&self) -> Option<f64> {
         let ratio = self.peer.as_ref().map(|peer| peer.ratio);
-        self.target.map(|target| match target {
-            Target::AtMost(most) => self.value <= most,
-            Target::Times(least) => ratio.is_some_and(|ratio| ratio >= least),
-            Target::Within(most) => ratio.is_some_and(|ratio| ratio <= most),
-        })
+        match self.target? {
+            Target::AtMost(most) => Some(self.value / most),
+            Target::Times(least) => Some(least / ratio?),
+            Target::Within(most) => Some(ratio? / most),
+        }
     }
 
     fn json(&self) -> Value {
@@ -81,6 +86,7 @@ impl Row {
             "peer": self.peer.as_ref().map(|peer| json!({"name": peer.name, "value": rounded(peer.value)})),
             "ratio": self.peer.as_ref().map(|peer| rounded(peer.ratio)),
             "spread": self.spread.map(|(low, high)| [rounded(low), rounded(high)]),
+            "of_target": self.of_target().map(rounded),
             "met": self.met(),
             "note": self.note,
         })
@@ -105,25 +111,28 @@ pub fn results(rows: &[Row]) -> Value {
 /// All rows as a table in Markdown.
 pub fn table(rows: &[Row]) -> String {
     let mut text =
-        "| what | value | peer | ratio (middle half) | target | met |\n|---|---|---|---|---|---|\n".to_owned();
+        "| what | value | peer | ratio (middle half) | target | of the target | met |\n|---|---|---|---|---|---|---|\n"
+            .to_owned();
     for row in rows {
         let peer = row.peer.as_ref().map(|peer| format!("{} {} {}", figure(peer.value), row.unit, peer.name));
         let ratio = row.peer.as_ref().map(|peer| match row.spread {
             Some((low, high)) => format!("{} ({}-{})", figure(peer.ratio), figure(low), figure(high)),
             None => figure(peer.ratio),
         });
+        let share = row.of_target().map(|share| format!("{:.0} %", 100.0 * share));
         let met = row.met().map(|met| if met { "yes" } else { "**no**" });
         let target = row.target.map(|target| target.words(row.unit));
         let note = row.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
         writeln!(
             text,
-            "| {}{note} | {} {} | {} | {} | {} | {} |",
+            "| {}{note} | {} {} | {} | {} | {} | {} | {} |",
             row.name,
             figure(row.value),
             row.unit,
             peer.unwrap_or_default(),
             ratio.unwrap_or_default(),
             target.unwrap_or_default(),
+            share.unwrap_or_default(),
             met.unwrap_or_default()
         )
         .expect("writing to a string cannot fail");
@@ -170,12 +179,14 @@ mod tests {
         let json = row.json();
         assert_eq!((json["value"].as_f64(), json["ratio"].as_f64()), (Some(2.0), Some(15.0)));
         assert_eq!((&json["spread"], &json["met"]), (&json!([12.5, 17.5]), &json!(true)));
+        assert_eq!(json["of_target"], json!(0.8));
     }
 
     #[test]
     fn a_row_without_a_target_is_neither_met_nor_missed() {
         assert_eq!(Row::of("a", 3.0, "calls").met(), None);
         assert_eq!(Row::of("a", 5.0, "calls").target(Target::AtMost(4.0)).met(), Some(false));
+        assert_eq!(Row::of("a", 4.0, "calls").target(Target::Times(4.0)).met(), Some(false), "compared with nothing");
         assert_eq!(Row::of("a", 4.0, "calls").target(Target::AtMost(4.0)).met(), Some(true));
     }
 
