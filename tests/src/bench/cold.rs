@@ -43,20 +43,38 @@ pub(super) async fn rows(
             // From here on one node runs and is used: nothing is to be done.
             prepare_quiet(stage, &node).await?;
         }
-        let (mut own, mut peer) = (Vec::new(), Vec::new());
+        let (mut own, mut peer, mut bare) = (Vec::new(), Vec::new(), Vec::new());
         for run in 0..=plan.runs {
             say(&format!("cold start of {name}: {run} of {}", plan.runs));
             let ours = cold(stage, sides, &sides.own(name)?, name, "Rust", &node).await?;
             let theirs = cold(stage, sides, &sides.peer(name)?, name, PYTHON, &node).await?;
+            let one_root =
+                cold(stage, sides, &sides.own_with_one_root(name)?, name, "Rust with one root", &node).await?;
             // The first of each fills the caches of the disk, and settles what is recorded once.
             if run > 0 {
                 own.push(ours);
                 peer.push(theirs);
+                bare.push(one_root);
             }
         }
         rows.extend(compared(name, &own, &peer)?);
+        rows.extend(limits(name, &own, &bare));
     }
     Ok(rows)
+}
+
+/// What is left where the machine's roots are not read: all who trust them read them, so nobody gets below.
+fn limits(name: &str, own: &[Cold], bare: &[Cold]) -> [Row; 3] {
+    let beside = |what: &str, unit: &'static str, of: fn(&Cold) -> f64| {
+        let pick = |side: &[Cold]| side.iter().map(of).collect::<Vec<_>>();
+        let what = format!("{name}, cold, beside itself with one root certificate: {what}");
+        Row::beside(what, unit, &pick(own), "with one root", &pick(bare))
+    };
+    [
+        beside("start to first answer", "ms", |cold| cold.answer_ms),
+        beside("processor time to first answer", "ms", |cold| cold.cpu_ms),
+        beside("peak memory", "MiB", |cold| cold.peak_mib),
+    ]
 }
 
 async fn prepare_quiet(stage: &Stage, node: &NodeId) -> StageResult<()> {

@@ -37,6 +37,8 @@ const SYSTEM_ROOTS: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki
 pub(crate) struct Https {
     ports: BTreeMap<&'static str, Port>,
     roots: PathBuf,
+    /// The throw-away root alone.
+    one_root: PathBuf,
     thought: Thought,
     kept: Kept,
 }
@@ -73,7 +75,8 @@ impl Https {
     /// Puts `upstream`, such as `http://127.0.0.1:4000`, behind TLS; the roots to trust are written into `folder`.
     pub(crate) async fn open(upstream: &str, folder: &Path) -> StageResult<Self> {
         let (config, ca) = certificates()?;
-        let roots = folder.join("roots.pem");
+        let (roots, one_root) = (folder.join("roots.pem"), folder.join("one-root.pem"));
+        std::fs::write(&one_root, &ca)?;
         let system = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read_to_string(path).ok());
         let system = system.ok_or("no bundle of root certificates under /etc/ssl/certs or /etc/pki/tls/certs")?;
         std::fs::write(&roots, system + "\n" + &ca)?;
@@ -88,7 +91,7 @@ impl Https {
             };
             ports.insert(service, serve(TlsAcceptor::from(Arc::clone(&config)), front).await?);
         }
-        Ok(Self { ports, roots, thought, kept })
+        Ok(Self { ports, roots, one_root, thought, kept })
     }
 
     /// What a function or its peer needs to find and to trust it.
@@ -99,6 +102,11 @@ impl Https {
             .iter()
             .map(|(service, port)| (format!("AWS_ENDPOINT_URL_{service}"), format!("https://{}", port.address)));
         urls.chain([("SSL_CERT_FILE".to_owned(), roots.clone()), ("AWS_CA_BUNDLE".to_owned(), roots)]).collect()
+    }
+
+    /// The variable by which a function trusts one root and no other.
+    pub(crate) fn one_root(&self) -> (String, String) {
+        ("SSL_CERT_FILE".to_owned(), self.one_root.display().to_string())
     }
 
     /// From now on each DescribeInstances is asked of the local AWS once.

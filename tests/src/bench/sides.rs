@@ -43,19 +43,24 @@ impl Sides {
 
     /// The function as it is deployed.
     pub(super) fn own(&self, name: &str) -> StageResult<Function> {
-        self.function(name, self.functions.join(name))
+        self.function(name, self.functions.join(name), None)
     }
 
     /// The Python handler of the same work.
     pub(super) fn peer(&self, name: &str) -> StageResult<Function> {
-        self.function(name, self.peers.join(name))
+        self.function(name, self.peers.join(name), None)
     }
 
-    fn function(&self, name: &str, binary: PathBuf) -> StageResult<Function> {
+    /// The function where it has one root certificate to read.
+    pub(super) fn own_with_one_root(&self, name: &str) -> StageResult<Function> {
+        self.function(name, self.functions.join(name), Some(self.https.one_root()))
+    }
+
+    fn function(&self, name: &str, binary: PathBuf, more: Option<(String, String)>) -> StageResult<Function> {
         Ok(Function::start(FunctionSpec {
             name: name.to_owned(),
             binary,
-            env: self.vars.clone(),
+            env: self.vars.clone().into_iter().chain(more).collect(),
             timeout: Duration::from_secs(60),
             memory_mb: 128,
             max_instances: 1,
