@@ -27,19 +27,7 @@ pub(crate) fn tick(nodes: usize) -> Result<Tick, Box<dyn Error>> {
     let nodes: Vec<NodeSeen> =
         ids.map(|id| Ok(NodeSeen { id: id?, ..like.seen.clone() })).collect::<Result<_, Box<dyn Error>>>()?;
     let launched_at = like.seen.launched_at.ok_or("never launched")?;
-    let launch = Launch {
-        launched_at,
-        instance_type: None,
-        seen_at: now(),
-        ended_at: None,
-        used: Some(true),
-        source: None,
-        wanted_at: None,
-        path: None,
-        ready_at: None,
-        automatic_address: false,
-        presumed: false,
-    };
+    let launch = Launch { seen_at: now(), used: Some(true), ..Launch::at(launched_at) };
     let record = NodeRecord { launch: Some(launch), ..like.record };
     let records = nodes.iter().map(|node| (node.id.clone(), record.clone())).collect();
     let metric = MetricRef {

@@ -132,22 +132,11 @@ pub fn read<'f>(
     oldest: DateTime<Utc>,
     filter_for: impl Fn(&str) -> Option<&'f Filter>,
 ) -> Result<Batch, BatchFault> {
-    read_batch(data, max_inflated_bytes, oldest, &filter_for)
-}
-
-/// Compiled once, and here, for speed: what is generic, or goes into whoever calls it, is compiled for size.
-#[inline(never)]
-fn read_batch(
-    data: &str,
-    max_inflated_bytes: u64,
-    oldest: DateTime<Utc>,
-    filter_for: Filters,
-) -> Result<Batch, BatchFault> {
-    let mut pass = Pass::new(oldest, filter_for);
+    let mut pass = Pass::new(oldest, &filter_for);
     if usual::run(&mut pass, data, max_inflated_bytes).is_some() {
         return pass.finish(Ok(()));
     }
-    read_any(data, max_inflated_bytes, oldest, filter_for)
+    read_any(data, max_inflated_bytes, oldest, &filter_for)
 }
 
 /// The way that takes any JSON, and judges what is broken.

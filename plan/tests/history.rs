@@ -27,19 +27,7 @@ fn kind(word: &str) -> Option<InstanceType> {
 }
 
 fn launch(from: &str, to: Option<&str>) -> Launch {
-    Launch {
-        launched_at: at(from),
-        instance_type: kind("g6.xlarge"),
-        seen_at: at(from),
-        ended_at: to.map(at),
-        used: Some(true),
-        source: None,
-        wanted_at: None,
-        path: None,
-        ready_at: None,
-        automatic_address: false,
-        presumed: false,
-    }
+    Launch { instance_type: kind("g6.xlarge"), ended_at: to.map(at), used: Some(true), ..Launch::at(at(from)) }
 }
 
 /// Woken by this so many seconds before its start, and ready so many after it.

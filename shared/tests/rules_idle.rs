@@ -303,19 +303,7 @@ fn a_prewarm_that_leads_to_no_call_expires_by_its_own_time() {
     let policy = Policy { prewarm: minutes(15), ..Policy::default() };
     let prewarmed = |clock: &str| {
         let launched = at(clock);
-        let launch = Launch {
-            launched_at: launched,
-            instance_type: None,
-            seen_at: launched,
-            ended_at: None,
-            used: Some(false),
-            source: Some(WakeSource::Prewarm),
-            wanted_at: None,
-            path: None,
-            ready_at: None,
-            automatic_address: false,
-            presumed: false,
-        };
+        let launch = Launch { used: Some(false), source: Some(WakeSource::Prewarm), ..Launch::at(launched) };
         look().running_since(clock).quiet_since(clock).ready_at(clock).woken_at(clock).with(|look| {
             look.wake_source = Some(WakeSource::Prewarm);
             look.record.launch = Some(launch);

@@ -34,17 +34,14 @@ fn is_refused(said: &Said, code: i32, has: &[&str]) {
 /// A launch from this instant on for so many minutes, woken seven seconds before and ready after so many seconds.
 fn launch(from: DateTime<Utc>, minutes: i64, by: Option<(WakeSource, Option<&str>)>, ready: Option<i64>) -> Launch {
     Launch {
-        launched_at: from,
         instance_type: InstanceType::new("g6.xlarge").ok(),
-        seen_at: from,
         ended_at: Some(from + TimeDelta::minutes(minutes)),
         used: Some(true),
         source: by.map(|(source, _)| source),
         wanted_at: by.map(|_| from - TimeDelta::seconds(7)),
         path: by.and_then(|(_, path)| path).map(str::to_owned),
         ready_at: ready.map(|seconds| from + TimeDelta::seconds(seconds)),
-        automatic_address: false,
-        presumed: false,
+        ..Launch::at(from)
     }
 }
 

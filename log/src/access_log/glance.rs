@@ -23,7 +23,7 @@ impl Filter {
         let quotes = Quotes::find(&text[..text.len().min(LONGEST)])?;
         let (head, request) = (quotes.before(0)?, quotes.before(1)?);
         // Status and sizes, then the referer.
-        if !begins_with_status(quotes.before(2)?) || !self.reads_as_combined(head) {
+        if !begins_with_status(quotes.before(2)?) || !self.may_glance(head) {
             return None;
         }
         let method = request.iter().take_while(|b| b.is_ascii_uppercase()).count();
@@ -34,11 +34,6 @@ impl Filter {
         }
         if let Some(reason) = self.target_noise(method, target) {
             return Some((reason, quotes.length));
-        }
-        // A path that is configured with a blank is not to be found in the protocol behind the target.
-        let path = target.split(|b| *b == b' ').next().unwrap_or_default();
-        if self.target_noise(method, path).is_some() {
-            return None;
         }
         // The agent follows the referer at once.
         let agent = Some(quotes.before(5)?).filter(|_| quotes.before(4) == Some(b" "))?;
@@ -143,6 +138,8 @@ mod tests {
             r#"{"paths": ["/v1/", "/é"], "format": "combined", "ignore_agents": ["curl"], "methods": ["POST"]}"#,
             r#"{"paths": ["/v1/"], "format": "common"}"#,
             r#"{"paths": ["/v1 H"], "format": "auto"}"#,
+            r#"{"paths": ["/v1\u00a0"]}"#,
+            r#"{"paths": ["/\ufffd"]}"#,
         ];
         specs.map(filter).to_vec()
     }
@@ -196,7 +193,7 @@ mod tests {
             request in select(vec![
                 "GET /x?q HTTP/1.1", "GET /v1/a HTTP/1.1", "HEAD /v1/a HTTP/1.1", "get /x HTTP/1.1", "POST /", "GET /v1 HTTP/1.1",
                 "GET http://h/v1/ HTTP/1.1", "GET * HTTP/1.1", "-", "", r"\\x16\\x03", " GET /x", "GET /é HTTP/1.1", "GET  /x",
-                "GET /x ", r"GET /v\u0031/ HTTP/1.1", "PRI-X /a", r"GET /\u0022 200 \u0022", "A /x", "GET /\u{fffd}",
+                "GET /x ", r"GET /v\u0031/ HTTP/1.1", "PRI-X /a", r"GET /\u0022 200 \u0022", "A /x", "GET /\u{fffd}", "GET /v1\u{a0}",
             ]),
             gap in select(vec![" ", "", "  ", r"\t"]),
             status in select(vec!["200", "404", "-", "000", "20", "2000", "200x", "abc"]),

@@ -40,7 +40,9 @@ struct Header {
     _log_events: Vec<IgnoredAny>,
 }
 
-/// Goes through the batch; `None` where it is not as usual, and then the pass is worth nothing.
+/// Goes through the batch; `None` where it is not as usual, and then the pass is worth nothing. Compiled here, for speed: what
+/// goes into whoever calls it is compiled for size.
+#[inline(never)]
 pub(super) fn run(pass: &mut Pass, data: &str, max_inflated_bytes: u64) -> Option<()> {
     // In one piece, which is several times as fast: Lambda delivers a megabyte at most.
     let packed = BASE64.decode(data.trim_end()).ok()?;

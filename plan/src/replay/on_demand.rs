@@ -431,19 +431,7 @@ impl Replay {
         (look.seen.state_reason, look.seen.transition_at) = (None, None);
         look.readiness = Readiness::NotReady;
         look.used = Ok(Use { last_seen: None, last_possible: now, open_now: false });
-        look.record.launch = Some(Launch {
-            launched_at: now,
-            instance_type: None,
-            seen_at: now,
-            ended_at: None,
-            used: None,
-            source,
-            wanted_at: None,
-            path: None,
-            ready_at: None,
-            automatic_address: false,
-            presumed: false,
-        });
+        look.record.launch = Some(Launch { source, ..Launch::at(now) });
         self.due[n] = Some((at + self.plan.boot, Due::Ready));
         self.tally.starts += 1;
         self.note(at, "start", n);

@@ -87,19 +87,7 @@ impl Tally {
     /// A node ran from its launch until it was stopped, or until what counts is over.
     pub fn ran(&mut self, launched: i64, stopped: i64) {
         let instant = |at| Instant::from_timestamp(at, 0).unwrap_or_default();
-        let launch = Launch {
-            launched_at: instant(launched),
-            instance_type: None,
-            seen_at: instant(launched),
-            ended_at: Some(instant(stopped)),
-            used: None,
-            source: None,
-            wanted_at: None,
-            path: None,
-            ready_at: None,
-            automatic_address: false,
-            presumed: false,
-        };
+        let launch = Launch { ended_at: Some(instant(stopped)), ..Launch::at(instant(launched)) };
         if let Some(watch) = &mut self.watch {
             watch.ran(launched.max(self.from), stopped.min(self.to));
         }

@@ -46,6 +46,23 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// A launch of which nothing is known but when: nobody has seen it since, and it runs.
+    pub fn at(launched_at: Instant) -> Self {
+        Self {
+            launched_at,
+            instance_type: None,
+            seen_at: launched_at,
+            ended_at: None,
+            used: None,
+            source: None,
+            wanted_at: None,
+            path: None,
+            ready_at: None,
+            automatic_address: false,
+            presumed: false,
+        }
+    }
+
     /// When it was last running, as of `now`: an open launch runs on.
     pub fn end(&self, now: Instant) -> Instant {
         self.ended_at.unwrap_or(now).max(self.launched_at)
@@ -122,19 +139,7 @@ mod tests {
     }
 
     fn launch(from: &str, to: Option<&str>) -> Launch {
-        Launch {
-            launched_at: at(from),
-            instance_type: None,
-            seen_at: at(from),
-            ended_at: to.map(at),
-            used: None,
-            source: None,
-            wanted_at: None,
-            path: None,
-            ready_at: None,
-            automatic_address: false,
-            presumed: false,
-        }
+        Launch { ended_at: to.map(at), ..Launch::at(at(from)) }
     }
 
     #[test]

@@ -137,17 +137,14 @@ fn first_sight(look: &Look, launched_at: Instant, up: bool) -> Option<Launch> {
     let cause = cause(look, launched_at);
     let by_wake = cause.filter(|claim| claim.source.is_some());
     let launch = Launch {
-        launched_at,
         instance_type: look.seen.instance_type.clone(),
         seen_at: look.now,
-        ended_at: None,
         used: used(look, launched_at, None),
         source: cause.and_then(|claim| claim.source),
         wanted_at: by_wake.and_then(|claim| claim.wake),
         path: by_wake.and_then(|claim| claim.path.clone()),
-        ready_at: None,
         automatic_address: has_automatic_address(look),
-        presumed: false,
+        ..Launch::at(launched_at)
     };
     let ended_at = launch.end_as_shown(look.seen.state, look.seen.transition_at, look.now);
     Some(Launch { ended_at, ..launch })

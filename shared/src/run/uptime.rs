@@ -281,17 +281,9 @@ pub(super) fn present_launch(seen: &NodeSeen) -> Option<Launch> {
     let up = matches!(seen.state, NodeState::Pending | NodeState::Running);
     let launched_at = seen.launched_at.filter(|_| up)?;
     Some(Launch {
-        launched_at,
         instance_type: seen.instance_type.clone(),
-        seen_at: launched_at,
-        ended_at: None,
-        used: None,
-        source: None,
-        wanted_at: None,
-        path: None,
-        ready_at: None,
         automatic_address: seen.public_address == Some(PublicAddress::Automatic),
-        presumed: false,
+        ..Launch::at(launched_at)
     })
 }
 

@@ -55,17 +55,11 @@ pub(crate) fn world_at(now: Instant, nodes: impl IntoIterator<Item = NodeSeen>) 
 
 pub(crate) fn launch(kind: &str, from: Instant, to: Option<Instant>) -> Launch {
     Launch {
-        launched_at: from,
         instance_type: Some(instance_type(kind)),
         seen_at: to.unwrap_or(from),
         ended_at: to,
         used: Some(true),
-        wanted_at: None,
-        path: None,
-        ready_at: None,
-        automatic_address: false,
-        presumed: false,
-        source: None,
+        ..Launch::at(from)
     }
 }
 

@@ -164,19 +164,7 @@ mod tests {
     #[test]
     fn a_launch_tells_its_cause_and_whether_anybody_used_it() {
         let (pool, node) = (PoolName::new("voice").expect("a pool"), NodeId::new("i-a").expect("an id"));
-        let open = Launch {
-            launched_at: now(),
-            instance_type: None,
-            seen_at: now(),
-            ended_at: None,
-            used: None,
-            source: Some(WakeSource::LogLine),
-            wanted_at: None,
-            path: None,
-            ready_at: None,
-            automatic_address: false,
-            presumed: false,
-        };
+        let open = Launch { source: Some(WakeSource::LogLine), ..Launch::at(now()) };
         let over = Launch {
             ended_at: Some(now() + chrono::TimeDelta::minutes(65)),
             used: Some(false),

@@ -21,17 +21,12 @@ fn other_gpu() -> NodeId {
 /// A launch at a minute of the morning; one that ended ended at another.
 pub(crate) fn launch(at: i64, ended: Option<i64>) -> Launch {
     Launch {
-        launched_at: morning() + minutes(at),
         instance_type: Some(kind("g6.xlarge")),
         seen_at: morning() + minutes(at) + seconds(90),
         ended_at: ended.map(|minute| morning() + minutes(minute)),
         used: Some(true),
         source: Some(WakeSource::LogLine),
-        wanted_at: None,
-        path: None,
-        ready_at: None,
-        automatic_address: false,
-        presumed: false,
+        ..Launch::at(morning() + minutes(at))
     }
 }
 
