@@ -2,8 +2,8 @@
 
 BUILT holds the four programs, by their names or as NAME/bootstrap. FOLDER gets of each NAME/bootstrap and
 NAME/bootstrap.zip, and manifest.json. The programs are stripped of symbols and of the tables by which a stack is unwound:
-a panic aborts, so nothing ever unwinds one, and the tables are a tenth of a program. Dates are fixed, so that on one machine
-the same program gives the same hash."""
+a panic aborts, so nothing ever unwinds one, and the tables are a tenth of a program. (A debug build, packed for a test, then
+aborts too.) Dates are fixed, so that on one machine the same program gives the same hash."""
 
 import argparse
 import json
